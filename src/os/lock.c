@@ -1,0 +1,35 @@
+#include "os/lock.h"
+
+#include <linux/futex.h>
+
+#if HUDDLE_AUDIT
+__thread uint32_t lock_held_ranks __attribute__((tls_model("initial-exec")));
+#endif
+
+/* About a microsecond: longer than any lock is held while its holder runs. */
+enum { SPINS = 40 };
+
+static inline void cpu_relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    __asm__ volatile("yield");
+#endif
+}
+
+void lock_wait(struct lock *l) {
+    for (int i = 0; i < SPINS; i++) {
+        uint32_t expected = 0;
+        if (relaxed_load(&l->word) == 0 &&
+            __atomic_compare_exchange_n(&l->word, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return;
+        cpu_relax();
+    }
+    /* Taking it as 2 is right even when nobody else sleeps: it costs one wake-up call too many, once. */
+    while (__atomic_exchange_n(&l->word, 2, __ATOMIC_ACQUIRE) != 0)
+        system_call(SYS_futex, (long)&l->word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, 0, 0, 0);
+}
+
+void lock_wake(struct lock *l) {
+    system_call(SYS_futex, (long)&l->word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0);
+}

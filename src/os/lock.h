@@ -1,0 +1,73 @@
+/* lock.h - a mutual-exclusion lock of one word, with a futex behind it.
+ *
+ * word: 0 free, 1 held, 2 held and somebody may sleep. A thread that finds it held spins for a short while, then sleeps in
+ * the kernel: with more threads than CPUs a holder can be off its CPU for a whole time slice. While the program has one
+ * thread the word is written plainly (os_is_threaded cannot change between lock and unlock: only the holder could start
+ * a thread, and it is in here).
+ *
+ * Ranks: a thread takes locks in ascending rank only. The audit build checks it. */
+#ifndef HUDDLE_OS_LOCK_H
+#define HUDDLE_OS_LOCK_H
+
+#include "base/base.h"
+#include "os/fail.h"
+#include "os/system.h"
+
+enum lock_rank {
+    RANK_LATE,     /* the heap for calls after a thread's end (thread/heap.c) */
+    RANK_REGISTRY, /* the list of heaps, lanes (thread/registry.c) */
+    RANK_BIN,      /* one size class of one lane (lane/bin.c) */
+    RANK_POOL,     /* spare messages (lane/inbox.c) */
+    RANK_SPAN,     /* regions and large blocks (span/span.c) */
+    RANK_META,     /* metadata memory (span/meta.c) */
+    RANK_COUNT
+};
+
+struct lock {
+    uint32_t word;
+};
+
+void lock_wait(struct lock *l);
+void lock_wake(struct lock *l);
+
+#if HUDDLE_AUDIT
+extern __thread uint32_t lock_held_ranks __attribute__((tls_model("initial-exec")));
+static inline void lock_note_taken(enum lock_rank rank) {
+    ASSERT(lock_held_ranks >> rank == 0);
+    lock_held_ranks |= 1u << rank;
+}
+static inline void lock_note_released(enum lock_rank rank) {
+    ASSERT(lock_held_ranks >> rank & 1);
+    lock_held_ranks &= ~(1u << rank);
+}
+#else
+static inline void lock_note_taken(enum lock_rank rank) {
+    (void)rank;
+}
+static inline void lock_note_released(enum lock_rank rank) {
+    (void)rank;
+}
+#endif
+
+static inline void lock_take(struct lock *l, enum lock_rank rank) {
+    lock_note_taken(rank);
+    if (!os_is_threaded()) {
+        ASSERT(l->word == 0);
+        relaxed_store(&l->word, 1);
+        return;
+    }
+    uint32_t expected = 0;
+    if (unlikely(!__atomic_compare_exchange_n(&l->word, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+        lock_wait(l);
+}
+
+static inline void lock_release(struct lock *l, enum lock_rank rank) {
+    lock_note_released(rank);
+    if (!os_is_threaded()) {
+        relaxed_store(&l->word, 0);
+        return;
+    }
+    if (unlikely(__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) == 2)) lock_wake(l);
+}
+
+#endif

@@ -1,0 +1,135 @@
+#include "os/memory.h"
+
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include "base/options.h"
+#include "os/fail.h"
+#include "os/system.h"
+
+size_t os_page_bytes = 4096;
+
+/* Atomic, relaxed: sums for reports, and the number that fail_nth counts. */
+static struct os_counters counters;
+
+void os_memory_init(size_t system_page_bytes, size_t wanted_page_bytes) {
+    if (is_power_of_two(system_page_bytes)) os_page_bytes = system_page_bytes;
+    if (is_power_of_two(wanted_page_bytes) && wanted_page_bytes > os_page_bytes) os_page_bytes = wanted_page_bytes;
+}
+
+/* Counts a call, and says whether it is to fail for a test. */
+static bool is_refused(void) {
+    size_t n = __atomic_add_fetch(&counters.calls, 1, __ATOMIC_RELAXED);
+    uint32_t nth = relaxed_load(&options.fail_nth);
+    return unlikely(nth != 0) && n >= nth && n - nth < relaxed_load(&options.fail_count);
+}
+
+static void require_pages(const void *p, size_t n) {
+    REQUIRE((((uintptr_t)p | n) & (os_page_bytes - 1)) == 0 && n != 0);
+}
+
+static void count_mapped(size_t n) {
+    size_t now = __atomic_add_fetch(&counters.mapped_bytes, n, __ATOMIC_RELAXED);
+    size_t peak = relaxed_load(&counters.peak_mapped_bytes);
+    while (now > peak && !__atomic_compare_exchange_n(&counters.peak_mapped_bytes, &peak, now, true, __ATOMIC_RELAXED,
+                                                      __ATOMIC_RELAXED)) {
+    }
+}
+
+static void count_unmapped(size_t n) {
+    __atomic_sub_fetch(&counters.mapped_bytes, n, __ATOMIC_RELAXED);
+}
+
+static void *map(void *hint, size_t n, int protection) {
+    require_pages(hint, n);
+    if (is_refused()) return NULL;
+    long p = system_call(SYS_mmap, (long)hint, (long)n, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (is_system_error(p)) return NULL;
+    count_mapped(n);
+    return (void *)p;
+}
+
+void *os_map(void *hint, size_t n) {
+    return map(hint, n, PROT_READ | PROT_WRITE);
+}
+
+void *os_reserve(size_t n) {
+    return map(NULL, n, PROT_NONE);
+}
+
+bool os_commit(void *p, size_t n) {
+    require_pages(p, n);
+    return !is_refused() && system_call(SYS_mprotect, (long)p, (long)n, PROT_READ | PROT_WRITE, 0, 0, 0) == 0;
+}
+
+bool os_unmap(void *p, size_t n) {
+    require_pages(p, n);
+    if (is_refused() || system_call(SYS_munmap, (long)p, (long)n, 0, 0, 0, 0) != 0) return false;
+    count_unmapped(n);
+    return true;
+}
+
+bool os_purge(void *p, size_t n) {
+    require_pages(p, n);
+    if (is_refused() || system_call(SYS_madvise, (long)p, (long)n, MADV_DONTNEED, 0, 0, 0) != 0) return false;
+    __atomic_add_fetch(&counters.purged_bytes, n, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Kernels before 6.13 refuse MADV_DONTNEED here; then every range is a call of its own, for good. */
+static bool has_vector_purge = true;
+
+enum { PIDFD_SELF = -10001 }; /* Linux 6.14; earlier ones know no such descriptor and refuse */
+
+static bool purge_vector(const struct os_range *ranges, size_t count, size_t total) {
+    _Static_assert(sizeof(struct os_range) == sizeof(struct iovec), "a range is passed as an iovec");
+    if (!relaxed_load(&has_vector_purge) || count < 2) return false;
+    if (is_refused()) return false;
+    long done = system_call(SYS_process_madvise, PIDFD_SELF, (long)ranges, (long)count, MADV_DONTNEED, 0, 0);
+    if (is_system_error(done)) relaxed_store(&has_vector_purge, false);
+    if (done != (long)total) return false;
+    __atomic_add_fetch(&counters.purged_bytes, total, __ATOMIC_RELAXED);
+    return true;
+}
+
+size_t os_purge_many(const struct os_range *ranges, size_t count) {
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        require_pages(ranges[i].start, ranges[i].bytes);
+        total += ranges[i].bytes;
+    }
+    if (purge_vector(ranges, count, total)) return count;
+    size_t done = 0;
+    while (done < count && os_purge(ranges[done].start, ranges[done].bytes)) done++;
+    return done;
+}
+
+bool os_resize(void *p, size_t old_bytes, size_t new_bytes) {
+    require_pages(p, old_bytes);
+    require_pages(p, new_bytes);
+    if (is_refused() || is_system_error(system_call(SYS_mremap, (long)p, (long)old_bytes, (long)new_bytes, 0, 0, 0)))
+        return false;
+    if (new_bytes > old_bytes) count_mapped(new_bytes - old_bytes);
+    else count_unmapped(old_bytes - new_bytes);
+    return true;
+}
+
+bool os_move(void *p, size_t old_bytes, void *to, size_t new_bytes) {
+    require_pages(p, old_bytes);
+    require_pages(to, new_bytes);
+    if (is_refused()) return false;
+    long moved = system_call(SYS_mremap, (long)p, (long)old_bytes, (long)new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                             (long)to, 0);
+    if (is_system_error(moved)) return false;
+    count_unmapped(old_bytes);
+    return true;
+}
+
+struct os_counters os_memory_counters(void) {
+    return (struct os_counters){
+        .mapped_bytes = relaxed_load(&counters.mapped_bytes),
+        .peak_mapped_bytes = relaxed_load(&counters.peak_mapped_bytes),
+        .purged_bytes = relaxed_load(&counters.purged_bytes),
+        .calls = relaxed_load(&counters.calls),
+    };
+}

@@ -1,0 +1,83 @@
+#include "os/system.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+
+static const char never_single = 0;
+
+extern char __libc_single_threaded __attribute__((weak));
+
+const char *os_single_threaded = &never_single;
+
+void os_system_init(void) {
+    if (&__libc_single_threaded != NULL) os_single_threaded = &__libc_single_threaded;
+}
+
+unsigned os_cpu_count(void) {
+    unsigned long mask[1024 / (8 * sizeof(unsigned long))];
+    long bytes = system_call(SYS_sched_getaffinity, 0, sizeof mask, (long)mask, 0, 0, 0);
+    unsigned count = 0;
+    for (size_t i = 0; !is_system_error(bytes) && i < (size_t)bytes / sizeof mask[0]; i++)
+        count += (unsigned)__builtin_popcountl(mask[i]);
+    return count == 0 ? 1 : count;
+}
+
+uint64_t os_time_ms(void) {
+    struct timespec t = {0, 0};
+    system_call(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&t, 0, 0, 0, 0);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+uint64_t os_entropy(void) {
+    uint64_t n = 0;
+    if (system_call(SYS_getrandom, (long)&n, sizeof n, 1 /* GRND_NONBLOCK */, 0, 0, 0) == sizeof n) return n;
+    return os_time_ms() * 0x9e3779b97f4a7c15u ^ (uintptr_t)&n;
+}
+
+bool os_write(int descriptor, const char *text, size_t n) {
+    while (n != 0) {
+        long done = system_call(SYS_write, descriptor, (long)text, (long)n, 0, 0, 0);
+        if (done == -4 /* EINTR */) continue;
+        if (done <= 0) return false;
+        text += done;
+        n -= (size_t)done;
+    }
+    return true;
+}
+
+int os_open_append(const char *path) {
+    long d = system_call(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644, 0, 0);
+    return is_system_error(d) ? -1 : (int)d;
+}
+
+void os_close(int descriptor) {
+    system_call(SYS_close, descriptor, 0, 0, 0, 0, 0);
+}
+
+int os_process_id(void) {
+    return (int)system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+/* The kernel's form of a signal action, all zero: the default one. */
+struct kernel_sigaction {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
+static void raise_abort(void) {
+    long tid = system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    uint64_t abort_only = (uint64_t)1 << (SIGABRT - 1);
+    system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&abort_only, 0, sizeof abort_only, 0, 0);
+    system_call(SYS_tgkill, os_process_id(), tid, SIGABRT, 0, 0, 0);
+}
+
+_Noreturn void os_abort(void) {
+    raise_abort();
+    struct kernel_sigaction default_action = {0};
+    system_call(SYS_rt_sigaction, SIGABRT, (long)&default_action, 0, sizeof default_action.mask, 0, 0);
+    raise_abort();
+    for (;;) system_call(SYS_exit_group, 127, 0, 0, 0, 0, 0);
+}
