@@ -27,7 +27,7 @@ static const uint16_t offsets[] = {
 };
 
 enum { COUNT = sizeof table / sizeof table[0] };
-_Static_assert(COUNT == OPTION_MAX, "options.def and OPTION_MAX say how many options there are");
+_Static_assert((int)COUNT == (int)OPTION_MAX, "options.def and OPTION_MAX say how many options there are");
 
 const struct option_info *option_table(size_t *count) {
     *count = COUNT;

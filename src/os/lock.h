@@ -18,6 +18,7 @@ enum lock_rank {
     RANK_REGISTRY, /* the list of heaps, lanes (thread/registry.c) */
     RANK_BIN,      /* one size class of one lane (lane/bin.c) */
     RANK_POOL,     /* spare messages (lane/inbox.c) */
+    RANK_PURGE,    /* who gives memory back (span/purge.c) */
     RANK_SPAN,     /* regions and large blocks (span/span.c) */
     RANK_META,     /* metadata memory (span/meta.c) */
     RANK_COUNT
@@ -49,8 +50,15 @@ static inline void lock_note_released(enum lock_rank rank) {
 }
 #endif
 
-static inline void lock_take(struct lock *l, enum lock_rank rank) {
+/* Takes the lock if it is free. */
+static inline bool lock_try(struct lock *l, enum lock_rank rank) {
+    uint32_t expected = 0;
+    if (!__atomic_compare_exchange_n(&l->word, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return false;
     lock_note_taken(rank);
+    return true;
+}
+
+static inline void lock_take_unranked(struct lock *l) {
     if (!os_is_threaded()) {
         ASSERT(l->word == 0);
         relaxed_store(&l->word, 1);
@@ -61,13 +69,22 @@ static inline void lock_take(struct lock *l, enum lock_rank rank) {
         lock_wait(l);
 }
 
-static inline void lock_release(struct lock *l, enum lock_rank rank) {
-    lock_note_released(rank);
+static inline void lock_take(struct lock *l, enum lock_rank rank) {
+    lock_note_taken(rank);
+    lock_take_unranked(l);
+}
+
+static inline void lock_release_unranked(struct lock *l) {
     if (!os_is_threaded()) {
         relaxed_store(&l->word, 0);
         return;
     }
     if (unlikely(__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) == 2)) lock_wake(l);
+}
+
+static inline void lock_release(struct lock *l, enum lock_rank rank) {
+    lock_note_released(rank);
+    lock_release_unranked(l);
 }
 
 #endif

@@ -79,7 +79,7 @@ bool os_purge(void *p, size_t n) {
 /* Kernels before 6.13 refuse MADV_DONTNEED here; then every range is a call of its own, for good. */
 static bool has_vector_purge = true;
 
-enum { PIDFD_SELF = -10001 }; /* Linux 6.14; earlier ones know no such descriptor and refuse */
+enum { PIDFD_SELF = -10000 }; /* Linux 6.14; earlier ones know no such descriptor and refuse */
 
 static bool purge_vector(const struct os_range *ranges, size_t count, size_t total) {
     _Static_assert(sizeof(struct os_range) == sizeof(struct iovec), "a range is passed as an iovec");

@@ -1,0 +1,39 @@
+/* pair.c - `pair SIZE COUNT real|empty [threads]`: COUNT times malloc(SIZE) and free, each block freed at once.
+ *
+ * Made for counting instructions, see pair-instructions. `empty` calls two functions that only return, by the same
+ * loop; what they cost is the loop itself. `threads` has a second thread alive and asleep. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static __attribute__((naked, noinline)) void *empty_malloc(size_t size __attribute__((unused))) {
+    __asm__("ret");
+}
+
+static __attribute__((naked, noinline)) void empty_free(void *block __attribute__((unused))) {
+    __asm__("ret");
+}
+
+static void *sleep_forever(void *unused) {
+    (void)unused;
+    for (;;) pause();
+    return NULL;
+}
+
+int main(int count, char **argument) {
+    if (count < 4 || (strcmp(argument[3], "real") != 0 && strcmp(argument[3], "empty") != 0)) {
+        fprintf(stderr, "usage: pair SIZE COUNT real|empty [threads]\n");
+        return 2;
+    }
+    size_t size = strtoul(argument[1], NULL, 10);
+    size_t pairs = strtoul(argument[2], NULL, 10);
+    int is_real = strcmp(argument[3], "real") == 0;
+    pthread_t thread;
+    if (count > 4 && pthread_create(&thread, NULL, sleep_forever, NULL) != 0) return 1;
+    void *(*volatile allocate)(size_t) = is_real ? malloc : empty_malloc;
+    void (*volatile release)(void *) = is_real ? free : empty_free;
+    for (size_t i = 0; i < pairs; i++) release(allocate(size));
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* alloc.h - allocation. Read this first, then free.h.
+ *
+ * heap_alloc is the whole hit path: one thread-local load, one table load, one pop. Everything else is a call to
+ * heap_alloc_slow. Results are at multiples of 16 and, for cells whose size is a multiple of a larger power of two, at multiples of
+ * that. NULL means there is no memory, or more than PTRDIFF_MAX bytes were asked for; errno is the caller's (api/) to
+ * set. Any thread may call at any time. */
+#ifndef HUDDLE_HEAP_ALLOC_H
+#define HUDDLE_HEAP_ALLOC_H
+
+#include "thread/heap.h"
+
+/* Sizes without a table entry, empty magazines, threads without a heap. */
+void *heap_alloc_slow(size_t n);
+
+/* A block of at least n bytes, not zeroed. */
+static ALWAYS_INLINE void *heap_alloc(size_t n) {
+    if (likely(n <= DIRECT_SIZE_MAX)) {
+        struct magazine *m = heap_current->by_size[(n + GRAIN_BYTES - 1) / GRAIN_BYTES];
+        struct cell_ref *e = m->top - 1;
+        if (likely(e->cell != NULL)) { /* the entry below the oldest one holds NULL */
+            relaxed_store(e->byte, CELL_LIVE);
+            m->top = e;
+            return e->cell;
+        }
+    }
+    return heap_alloc_slow(n);
+}
+
+/* A block above CELL_MAX bytes or above that alignment; says whether it is known to read as zero. */
+void *heap_alloc_large(size_t n, size_t alignment, bool *is_zero);
+
+/* A block of at least n bytes that reads as zero. */
+void *heap_alloc_zeroed(size_t n);
+
+/* A block of at least n bytes at a multiple of the power of two `alignment`. */
+void *heap_alloc_aligned(size_t n, size_t alignment);
+
+/* The block p with at least n bytes, its contents kept as far as both sizes go; moved if need be. n is above 0. NULL when there
+ * is no memory: p is unchanged then. Stops the program when p is not a block. */
+void *heap_realloc(void *p, size_t n);
+
+#endif

@@ -1,0 +1,45 @@
+#include "heap/fork.h"
+
+#include "span/meta.h"
+#include "span/purge.h"
+#include "span/span.h"
+#include "thread/registry.h"
+
+/* Bins are many locks of one rank; only here more than one is held. The audit's note is made for the first and the last. */
+static void take_bins(void) {
+    lock_note_taken(RANK_BIN);
+    for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++)
+        for (unsigned class = 0; class < CLASS_COUNT; class++) lock_take_unranked(&lane_get(i)->bins[class].lock);
+}
+
+static void release_bins(void) {
+    lock_note_released(RANK_BIN);
+    for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++)
+        for (unsigned class = 0; class < CLASS_COUNT; class++) lock_release_unranked(&lane_get(i)->bins[class].lock);
+}
+
+void fork_prepare(void) {
+    lock_take(&heap_late_lock, RANK_LATE);
+    lock_take(&registry_lock, RANK_REGISTRY);
+    take_bins();
+    lock_take(&message_pool_lock, RANK_POOL);
+    lock_take(&purge_lock, RANK_PURGE);
+    lock_take(&span_lock, RANK_SPAN);
+    lock_take(&meta_lock, RANK_META);
+}
+
+void fork_parent(void) {
+    lock_release(&meta_lock, RANK_META);
+    lock_release(&span_lock, RANK_SPAN);
+    lock_release(&purge_lock, RANK_PURGE);
+    lock_release(&message_pool_lock, RANK_POOL);
+    release_bins();
+    lock_release(&registry_lock, RANK_REGISTRY);
+    lock_release(&heap_late_lock, RANK_LATE);
+}
+
+void fork_child(void) {
+    registry_keep_only_locked(heap_current);
+    /* A lock's word may say that somebody sleeps: nobody does here, and a wake-up for nobody is harmless. */
+    fork_parent();
+}

@@ -1,0 +1,42 @@
+/* free.h - taking blocks back. heap_free is the whole hit path: a block of this thread's lane, whose magazine has room.
+ *
+ * The checks, on every call and in every build:
+ *
+ *   owner      the page map says for any 64-bit value whether the address is in a run of this lane; NULL, foreign addresses,
+ *              large blocks, zones and other lanes differ here, in one comparison
+ *   exactness  offset * reciprocal: its high half is the index of the cell, and its low half is below the reciprocal just when
+ *              the address is the start of the cell (run.h)
+ *   state      the cell's byte is LIVE: not freed, not cached, not fresh
+ *
+ * A cell of another lane is checked when that lane takes it in, before it can be used again. errno is not touched.
+ * Any thread may call at any time, with any block. */
+#ifndef HUDDLE_HEAP_FREE_H
+#define HUDDLE_HEAP_FREE_H
+
+#include "thread/heap.h"
+
+/* NULL, large blocks, cells of other lanes, full magazines, threads without a heap; and wrong pointers, which stop the program. */
+void heap_free_slow(void *p);
+
+/* Frees the block p, or does nothing for NULL. Stops the program when p is anything else. */
+static ALWAYS_INLINE void heap_free(void *p) {
+    struct heap *h = heap_current;
+    const struct descriptor *d = page_map_find(p);
+    if (likely(d->owner == h->owner)) {
+        struct magazine *m = (struct magazine *)((char *)h + d->magazine);
+        uint64_t product = (uint64_t)((uint32_t)(uintptr_t)p - d->start) * m->reciprocal;
+        uint8_t *byte = d->cells + (product >> 32);
+        if (likely((uint32_t)product < m->reciprocal && cell_state(byte) == CELL_LIVE)) {
+            struct cell_ref *top = m->top;
+            if (likely(top != m->limit)) {
+                relaxed_store(byte, CELL_CACHED);
+                *top = (struct cell_ref){p, byte};
+                m->top = top + 1;
+                return;
+            }
+        }
+    }
+    heap_free_slow(p);
+}
+
+#endif

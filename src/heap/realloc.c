@@ -1,0 +1,30 @@
+#include "base/copy.h"
+#include "heap/alloc.h"
+#include "heap/free.h"
+#include "heap/query.h"
+#include "span/large.h"
+
+/* A new block with the old one's contents. */
+static void *move(void *p, size_t old_bytes, void *to, size_t n) {
+    if (to == NULL) return NULL;
+    copy_block(to, p, min_size(old_bytes, round_up(n, GRAIN_BYTES)));
+    heap_free(p);
+    return to;
+}
+
+void *heap_realloc(void *p, size_t n) {
+    size_t old = heap_usable_or_fail(p);
+    if (n <= CELL_MAX) {
+        /* In place within the class, and, so that repeated small changes cost nothing, down to three quarters of it. */
+        size_t new = size_class_bytes(size_class_of(n));
+        if (n <= old && (new == old || (old <= CELL_MAX && n > old - old / 4))) return p;
+        return move(p, old, heap_alloc(n), n);
+    }
+    if (old > CELL_MAX) {
+        void *q = large_resize(p, n);
+        if (q != NULL) return q;
+        q = move(p, old, large_alloc_growing(n), n);
+        return q == NULL && n <= old ? p : q; /* a block that cannot be made smaller is still large enough */
+    }
+    return move(p, old, heap_alloc_slow(n), n);
+}

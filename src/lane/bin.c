@@ -1,0 +1,130 @@
+#include "lane/bin.h"
+
+#include "os/fail.h"
+
+static void list_locked(struct bin *b, struct run *r) {
+    ASSERT(!r->is_listed);
+    r->is_listed = true;
+    r->next = NULL;
+    r->previous = b->partial_last;
+    if (b->partial_last != NULL) b->partial_last->next = r;
+    else b->partial = r;
+    b->partial_last = r;
+}
+
+static void unlist_locked(struct bin *b, struct run *r) {
+    ASSERT(r->is_listed);
+    r->is_listed = false;
+    if (r->previous != NULL) r->previous->next = r->next;
+    else b->partial = r->next;
+    if (r->next != NULL) r->next->previous = r->previous;
+    else b->partial_last = r->previous;
+}
+
+enum { CHECKED_RUNS = 64 }; /* of a long list only the front, or audit builds would take quadratic time */
+
+static void check_locked(struct bin *b) {
+    REQUIRE(b->current == NULL || !b->current->is_listed); /* B1 */
+    if (b->current != NULL) run_check_locked(b->current);
+    size_t n = 0;
+    for (struct run *r = b->partial; r != NULL && n++ < CHECKED_RUNS; r = r->next) {
+        REQUIRE(r->is_listed && !run_is_exhausted(r) && r != b->current); /* B1 */
+        REQUIRE(r->used != 0);                                            /* B2 */
+        REQUIRE(r->next == NULL ? r == b->partial_last : r->next->previous == r);
+    }
+}
+
+/* Leases from the current run and the partial ones. */
+static size_t lease_locked(struct bin *b, struct cell_ref *out, size_t n) {
+    size_t done = 0;
+    for (;;) {
+        if (b->current != NULL) done += run_lease_locked(b->current, out + done, n - done);
+        if (done == n || b->partial == NULL) return done;
+        b->current = b->partial;
+        unlist_locked(b, b->current);
+    }
+}
+
+size_t bin_lease(struct bin *b, unsigned class, unsigned lane, struct cell_ref *out, size_t n) {
+    lock_take(&b->lock, RANK_BIN);
+    size_t done = lease_locked(b, out, n);
+    uint32_t serial = b->serial;
+    if (done == 0) b->serial++;
+    lock_release(&b->lock, RANK_BIN);
+    if (done != 0) return done;
+    struct run *r = run_create(class, lane, serial);
+    lock_take(&b->lock, RANK_BIN);
+    if (r != NULL) {
+        /* Another thread may have made one meanwhile: this one is used first, the other one stays at hand. */
+        if (b->current != NULL && !run_is_exhausted(b->current)) list_locked(b, b->current);
+        b->current = r;
+    }
+    done = lease_locked(b, out, n);
+    if (HUDDLE_AUDIT) check_locked(b);
+    lock_release(&b->lock, RANK_BIN);
+    return done;
+}
+
+/* One cell back into its run. Returns the run when it is to be destroyed. */
+static struct run *give_back_one_locked(struct bin *b, const struct cell_ref *ref) {
+    struct run *r = run_of(page_map_find(ref->cell));
+    bool was_exhausted = run_is_exhausted(r);
+    run_give_back_locked(r, ref->byte);
+    if (r == b->current) return NULL;
+    if (r->used == 0) {
+        if (!was_exhausted) unlist_locked(b, r);
+        return r;
+    }
+    if (was_exhausted) list_locked(b, r);
+    return NULL;
+}
+
+/* `wanted` is what the byte of each cell must be; it is made CACHED first. */
+static void give_back(struct bin *b, const struct cell_ref *cells, size_t n, uint8_t wanted) {
+    struct run *doomed = NULL;
+    lock_take(&b->lock, RANK_BIN);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t state = cell_state(cells[i].byte);
+        if (unlikely(state != wanted)) {
+            size_t bytes = run_of(page_map_find(cells[i].cell))->cell_bytes;
+            lock_release(&b->lock, RANK_BIN);
+            fail_double_free(cells[i].cell, bytes, "cell");
+        }
+        if (wanted == CELL_LIVE) relaxed_store(cells[i].byte, CELL_CACHED);
+        struct run *r = give_back_one_locked(b, &cells[i]);
+        if (r == NULL) continue;
+        r->next = doomed;
+        doomed = r;
+    }
+    if (HUDDLE_AUDIT) check_locked(b);
+    lock_release(&b->lock, RANK_BIN);
+    while (doomed != NULL) {
+        struct run *r = doomed;
+        doomed = r->next;
+        run_destroy(r);
+    }
+}
+
+void bin_give_back(struct bin *b, const struct cell_ref *cells, size_t n) {
+    give_back(b, cells, n, CELL_CACHED);
+}
+
+void bin_give_back_live(struct bin *b, const struct cell_ref *cells, size_t n) {
+    give_back(b, cells, n, CELL_LIVE);
+}
+
+void bin_trim(struct bin *b) {
+    lock_take(&b->lock, RANK_BIN);
+    struct run *r = b->current;
+    bool is_unused = r != NULL && r->used == 0;
+    if (is_unused) b->current = NULL;
+    lock_release(&b->lock, RANK_BIN);
+    if (is_unused) run_destroy(r);
+}
+
+void bin_check(struct bin *b) {
+    lock_take(&b->lock, RANK_BIN);
+    check_locked(b);
+    for (struct run *r = b->partial; r != NULL; r = r->next) run_check_locked(r);
+    lock_release(&b->lock, RANK_BIN);
+}

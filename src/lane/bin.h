@@ -1,0 +1,40 @@
+/* bin.h - one size class of one lane: its runs and the lock that guards them.
+ *
+ *   current --> run that is leased from
+ *   partial --> run --> run --> ...        have free cells; oldest first, taken from the front
+ *   (exhausted runs are on no list; the page map leads to them when a cell comes back)
+ *
+ * B1  A run is current, or listed (is_listed), or exhausted: exactly one of them. (current may be exhausted too.)
+ * B2  A listed run has used > 0: when the last cell of a run comes back and it is not current, it is destroyed.
+ *
+ * The lock is held for one batch; system calls are made outside it. */
+#ifndef HUDDLE_LANE_BIN_H
+#define HUDDLE_LANE_BIN_H
+
+#include "os/lock.h"
+#include "run/run.h"
+
+struct bin {
+    struct lock lock;
+    uint32_t serial; /* runs made so far, for the stagger */
+    struct run *current;
+    struct run *partial, *partial_last;
+};
+
+/* Leases up to n (above 0) cells of the class to `out`, making a run when there is none to lease from. Returns how many, 0 when
+ * there is no memory. */
+size_t bin_lease(struct bin *b, unsigned class, unsigned lane, struct cell_ref *out, size_t n);
+
+/* Takes back n cells, all of this bin, their bytes CACHED. */
+void bin_give_back(struct bin *b, const struct cell_ref *cells, size_t n);
+
+/* Takes back n cells that another lane freed, still LIVE: stops the program when one is not. */
+void bin_give_back_live(struct bin *b, const struct cell_ref *cells, size_t n);
+
+/* Destroys the current run when nothing of it is used. */
+void bin_trim(struct bin *b);
+
+/* Walks B1 and B2 and every run on the lists. */
+void bin_check(struct bin *b);
+
+#endif

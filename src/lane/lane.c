@@ -1,0 +1,70 @@
+#include "lane/lane.h"
+
+#include "os/fail.h"
+#include "span/meta.h"
+
+/* Written once each, with release, under the registry's lock; read with acquire. */
+static struct lane *lanes[LANE_MAX];
+
+struct lane *lane_get(unsigned number) {
+    return acquire_load(&lanes[number]);
+}
+
+struct lane *lane_make_locked(unsigned number) {
+    struct lane *l = lanes[number];
+    if (l != NULL) return l;
+    l = meta_alloc(sizeof *l);
+    if (l == NULL) return NULL;
+    l->number = number;
+    release_store(&lanes[number], l);
+    return l;
+}
+
+struct cell_ref lane_resolve(const struct lane *l, void *cell) {
+    const struct descriptor *d = page_map_find(cell);
+    if (d->owner != l->number + 1) fail_double_free(cell, descriptor_cell_bytes(d), "cell");
+    uint32_t n = (uint32_t)(uintptr_t)cell - d->start;
+    uint32_t bytes = (uint32_t)descriptor_cell_bytes(d);
+    if (n % bytes != 0) fail_invalid_free(cell, n % bytes, bytes, "cell");
+    return (struct cell_ref){cell, d->cells + n / bytes};
+}
+
+/* Cells of one class in a message are gathered, so that each bin is locked once. */
+void lane_drain_message(struct lane *l, const struct message *m) {
+    struct cell_ref cells[MESSAGE_CELLS];
+    uint32_t left = m->count;
+    uint64_t todo = ((uint64_t)1 << m->count) - 1;
+    while (left != 0) {
+        unsigned first = (unsigned)__builtin_ctzl(todo);
+        lane_resolve(l, m->cell[first]);
+        unsigned class = run_of(page_map_find(m->cell[first]))->class;
+        size_t n = 0;
+        for (unsigned i = first; i < m->count; i++) {
+            if ((todo >> i & 1) == 0) continue;
+            struct cell_ref ref = lane_resolve(l, m->cell[i]);
+            if (run_of(page_map_find(ref.cell))->class != class) continue;
+            cells[n++] = ref;
+            todo &= ~((uint64_t)1 << i);
+            left--;
+        }
+        bin_give_back_live(&l->bins[class], cells, n);
+    }
+}
+
+void lane_drain(struct lane *l) {
+    struct message *first = inbox_take(&l->inbox), *last = NULL;
+    for (struct message *m = first; m != NULL; m = m->next) {
+        lane_drain_message(l, m);
+        last = m;
+    }
+    if (first != NULL) message_pool_give(first, last);
+}
+
+void lane_trim(struct lane *l) {
+    lane_drain(l);
+    for (unsigned class = 0; class < CLASS_COUNT; class++) bin_trim(&l->bins[class]);
+}
+
+void lane_check(struct lane *l) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) bin_check(&l->bins[class]);
+}

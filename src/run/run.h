@@ -1,0 +1,130 @@
+/* run.h - a span formatted into equal cells, and what is known of each: one byte, out of line.
+ *
+ *   span:      | skipped | cell first | ... | cell cells - 1 | rest |         64 KiB, or 128 KiB for cells above 8 KiB
+ *   metadata:  | struct run, 64 bytes | a byte for each cell | a head byte for each group of 64 cells |
+ *
+ * Cell i starts at base + i * cell_bytes. The first few are skipped, differently from run to run, so that equal
+ * offsets in different runs do not share cache sets. A byte says all there is to know of its cell:
+ *
+ *   FRESH       never handed out; its memory is not touched either
+ *   FREE|link   on the free list of its group; link is the index in the group of the next one, or its own: the last
+ *   CACHED      a thread's magazine has it
+ *   LIVE        the program has it
+ *
+ * A group's list begins at its head byte, when the group's bit in `groups` is set. So free lists are indices inside
+ * the run, out of line (Mozilla bug 1980047), of 6 bits each.
+ *
+ * Rules (run_check walks R3 and the lists; the others are kept by who calls):
+ *   R1  Whoever holds a cell is the only writer of its byte. No byte is written by an atomic read-modify-write.
+ *   R2  The bytes of a run are written by threads of its lane only; or, when that lane sleeps, by a thread that holds the
+ *       lock of its bin.
+ *   R3  used + free + fresh == cells - first, with used = LIVE + CACHED, whenever nobody is inside the run.
+ *   R4  A run is destroyed only when used == 0, outside all locks.
+ *
+ * `groups`, `fresh`, `used`, heads and FREE bytes are guarded by the lock of the run's bin (lane/bin.h), which also owns
+ * `next`, `previous` and `is_listed`. The rest is constant while the run exists. This file does not decide which run serves
+ * whom. */
+#ifndef HUDDLE_RUN_RUN_H
+#define HUDDLE_RUN_RUN_H
+
+#include "base/base.h"
+#include "base/size_class.h"
+#include "span/page_map.h"
+
+enum cell_state {
+    CELL_FRESH = 0x00,
+    CELL_FREE = 0x40, /* | link */
+    CELL_CACHED = 0x80,
+    CELL_LIVE = 0xc0,
+    CELL_KIND = 0xc0,
+    CELL_LINK = 0x3f,
+};
+
+enum {
+    GROUP_CELLS = 64,
+    MAGAZINE_SHIFT = 5, /* log2 of the bytes of a magazine: descriptors hold the offset of their class's */
+    RUN_CELLS_MAX = UNIT_BYTES / GRAIN_BYTES,
+};
+
+struct run {
+    char *base;
+    uint32_t cell_bytes;
+    uint16_t cells, first;
+    uint8_t class, lane, units;
+    bool is_listed;
+    uint32_t fresh; /* index of the first FRESH cell */
+    uint32_t used;
+    uint64_t groups;
+    struct run *next, *previous;
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct run) == 64, "the state bytes follow on a cache line of their own");
+_Static_assert(RUN_CELLS_MAX <= 64 * GROUP_CELLS, "a bit for each group");
+
+/* A cell and its byte: what a magazine keeps. */
+struct cell_ref {
+    void *cell;
+    uint8_t *byte;
+};
+
+static ALWAYS_INLINE uint8_t *run_bytes(struct run *r) {
+    return (uint8_t *)(r + 1);
+}
+
+static ALWAYS_INLINE struct run *run_of(const struct descriptor *d) {
+    return (struct run *)(void *)d->cells - 1;
+}
+
+static ALWAYS_INLINE bool owner_is_lane(unsigned owner) {
+    return owner - 1 < OWNER_LANE_LAST;
+}
+
+/* Bytes of a cell of the run that the descriptor tells of; never 0, whatever it was read beside. */
+static inline size_t descriptor_cell_bytes(const struct descriptor *d) {
+    return size_class_bytes((unsigned)d->magazine >> MAGAZINE_SHIFT);
+}
+
+static ALWAYS_INLINE uint8_t cell_state(const uint8_t *byte) {
+    return relaxed_load(byte);
+}
+
+/* The number m for which (n * m) >> 32 == n / cell_bytes, and (n * m) mod 2^32 < m just when cell_bytes divides n, for
+ * all n below 128 KiB: index and exactness for one multiplication. m = ceil(2^32 / cell_bytes); its error e, below
+ * cell_bytes, does no harm while n * e < 2^32. (Lemire, Kaser and Kurz, Faster remainder by direct computation, 2019) */
+static inline uint32_t run_reciprocal(size_t cell_bytes) {
+    return (uint32_t)((((uint64_t)1 << 32) + cell_bytes - 1) / cell_bytes);
+}
+
+size_t run_units(unsigned class);
+size_t run_cells(unsigned class);
+
+/* A new run for the class in the lane; `serial` varies the place of its first cell. NULL when there is no memory. Takes
+ * no bin's lock and must not be called under one. */
+struct run *run_create(unsigned class, unsigned lane, uint32_t serial);
+
+/* Takes back the span of a run that nobody uses (R4). */
+void run_destroy(struct run *r);
+
+/* Leases up to n cells, freed ones before fresh ones and in address order as far as the lists are, to `out`; their bytes become
+ * CACHED. Returns how many. */
+size_t run_lease_locked(struct run *r, struct cell_ref *out, size_t n);
+
+/* Takes back the CACHED cell whose state byte this is. */
+void run_give_back_locked(struct run *r, uint8_t *byte);
+
+/* Whether no cell is left to lease. */
+static inline bool run_is_exhausted(const struct run *r) {
+    return r->groups == 0 && r->fresh == r->cells;
+}
+
+struct run_count {
+    size_t live, cached, free, fresh;
+};
+
+/* Counts the cells by their bytes. */
+struct run_count run_tally(struct run *r);
+
+/* Walks the lists and R3; the caller holds the bin's lock. */
+void run_check_locked(struct run *r);
+
+#endif

@@ -1,0 +1,318 @@
+#include "span/large.h"
+
+#include "base/size_class.h"
+#include "os/fail.h"
+#include "os/memory.h"
+#include "span/meta.h"
+#include "span/purge.h"
+#include "span/span.h"
+
+/* Guarded by span_lock: the lists, and the records on them. A record that is on no list belongs to one thread. */
+static struct large *live, *kept;
+static size_t kept_bytes;
+
+static void push_locked(struct large **list, struct large *l) {
+    l->previous = NULL;
+    l->next = *list;
+    if (*list != NULL) (*list)->previous = l;
+    *list = l;
+}
+
+static void unlink_locked(struct large **list, struct large *l) {
+    if (l->previous != NULL) l->previous->next = l->next;
+    else *list = l->next;
+    if (l->next != NULL) l->next->previous = l->previous;
+}
+
+size_t large_good_size(size_t n) {
+    return round_up(n, os_page_bytes);
+}
+
+static size_t units_for(size_t bytes) {
+    return (bytes + UNIT_BYTES - 1) / UNIT_BYTES;
+}
+
+static struct large *record_of(const void *p) {
+    return (struct large *)(void *)page_map_find(p)->cells;
+}
+
+/* The units that lead to the record: all of a span, the first of a direct block. */
+static size_t units_in_map(const struct large *l) {
+    return l->units == 0 ? 1 : l->units;
+}
+
+/* Makes the page map lead to the record, from unit `from` on. */
+static void publish(struct large *l, size_t from) {
+    for (size_t i = from; i < units_in_map(l); i++) {
+        struct descriptor *d = page_map_find(l->base + i * UNIT_BYTES);
+        d->cells = (uint8_t *)l;
+        release_store(&d->owner, OWNER_LARGE);
+    }
+}
+
+/* Writes into the map, from unit `from` on, what stood there: a later free of it can then be named. */
+static void retire(const struct large *l, size_t from) {
+    for (size_t i = from; i < units_in_map(l); i++) {
+        struct descriptor *d = page_map_find(l->base + i * UNIT_BYTES);
+        release_store(&d->owner, OWNER_WAS_LARGE);
+        d->start = (uint32_t)min_size(l->bytes / KIB, UINT32_MAX);
+        d->magazine = i == 0;
+    }
+}
+
+static void add_live(struct large *l) {
+    lock_take(&span_lock, RANK_SPAN);
+    push_locked(&live, l);
+    publish(l, 0);
+    lock_release(&span_lock, RANK_SPAN);
+}
+
+/* ---- direct mappings ---- */
+
+/* Unmaps what lies outside base .. base + n of the mapping, where the system lets us. */
+static void trim_mapping(struct large *l, char *base, size_t n) {
+    size_t head = (size_t)(base - l->map_base);
+    if (head != 0 && os_unmap(l->map_base, head)) {
+        l->map_base += head;
+        l->map_bytes -= head;
+    }
+    size_t tail = (size_t)(l->map_base + l->map_bytes - (base + n));
+    if (tail != 0 && os_unmap(base + n, tail)) l->map_bytes -= tail;
+    l->base = base;
+}
+
+/* n bytes (whole units) of address space at a multiple of `alignment`, filled in as l's mapping. */
+static bool map_aligned(struct large *l, size_t n, size_t alignment, bool is_reserved) {
+    l->map_base = is_reserved ? os_reserve(n) : os_map(NULL, n);
+    l->map_bytes = n;
+    if (l->map_base != NULL && ((uintptr_t)l->map_base & (alignment - 1)) == 0) {
+        l->base = l->map_base;
+        return true;
+    }
+    if (l->map_base != NULL) os_unmap(l->map_base, n);
+    size_t with_room = n + alignment - os_page_bytes;
+    if (with_room < n) return false;
+    l->map_base = is_reserved ? os_reserve(with_room) : os_map(NULL, with_room);
+    if (l->map_base == NULL) return false;
+    l->map_bytes = with_room;
+    trim_mapping(l, (char *)round_up((uintptr_t)l->map_base, alignment), n);
+    return true;
+}
+
+/* The smallest kept mapping that holds n bytes at `alignment` and is not much larger. */
+static struct large *take_kept(size_t n, size_t alignment) {
+    struct large *best = NULL;
+    lock_take(&span_lock, RANK_SPAN);
+    for (struct large *l = kept; l != NULL; l = l->next) {
+        size_t room = (size_t)(l->map_base + l->map_bytes - l->base);
+        if (room < n || room - n > n / 4 || ((uintptr_t)l->base & (alignment - 1)) != 0) continue;
+        if (best == NULL || l->map_bytes < best->map_bytes) best = l;
+    }
+    if (best != NULL) {
+        unlink_locked(&kept, best);
+        kept_bytes -= best->map_bytes;
+    }
+    lock_release(&span_lock, RANK_SPAN);
+    return best;
+}
+
+static void release_mapping(struct large *l) {
+    /* When the map table is full the mapping cannot be split off: at least the memory goes back. */
+    if (!os_unmap(l->map_base, l->map_bytes)) os_purge(l->map_base, l->map_bytes);
+    meta_free(l, sizeof *l);
+}
+
+static void *direct_alloc(size_t bytes, size_t room, size_t alignment, bool *is_zero) {
+    struct large *l = take_kept(room, alignment);
+    *is_zero = l == NULL;
+    if (l == NULL) {
+        large_release_cached(false);
+        l = meta_alloc(sizeof *l);
+        if (l == NULL) return NULL;
+        if (!map_aligned(l, room, alignment, false)) {
+            meta_free(l, sizeof *l);
+            return NULL;
+        }
+    }
+    lock_take(&span_lock, RANK_SPAN);
+    bool is_covered = page_map_cover_locked(l->base, 1);
+    lock_release(&span_lock, RANK_SPAN);
+    if (!is_covered) {
+        release_mapping(l);
+        return NULL;
+    }
+    l->bytes = bytes;
+    l->units = 0;
+    l->is_aged = false;
+    add_live(l);
+    return l->base;
+}
+
+size_t large_release_cached(bool only_aged) {
+    struct large *doomed = NULL;
+    size_t bytes = 0;
+    lock_take(&span_lock, RANK_SPAN);
+    for (struct large *l = kept, *next; l != NULL; l = next) {
+        next = l->next;
+        if (only_aged && !l->is_aged) {
+            l->is_aged = true;
+            continue;
+        }
+        unlink_locked(&kept, l);
+        kept_bytes -= l->map_bytes;
+        l->next = doomed;
+        doomed = l;
+    }
+    lock_release(&span_lock, RANK_SPAN);
+    while (doomed != NULL) {
+        struct large *l = doomed;
+        doomed = l->next;
+        bytes += l->map_bytes;
+        release_mapping(l);
+    }
+    return bytes;
+}
+
+/* ---- blocks ---- */
+
+static void *alloc(size_t n, size_t room, size_t alignment, bool *is_zero) {
+    size_t bytes = large_good_size(n);
+    if (bytes < n || bytes > PTRDIFF_MAX || room > PTRDIFF_MAX) return NULL;
+    alignment = max_size(alignment, UNIT_BYTES);
+    size_t units = units_for(max_size(bytes, room));
+    if (bytes > DIRECT_MIN || alignment > DIRECT_MIN) return direct_alloc(bytes, units * UNIT_BYTES, alignment, is_zero);
+    struct large *l = meta_alloc(sizeof *l);
+    if (l == NULL) return NULL;
+    l->base = span_alloc(units, alignment, is_zero);
+    if (l->base == NULL) {
+        meta_free(l, sizeof *l);
+        return NULL;
+    }
+    l->bytes = bytes;
+    l->units = units;
+    add_live(l);
+    return l->base;
+}
+
+void *large_alloc(size_t n, size_t alignment, bool *is_zero) {
+    return alloc(n, n, alignment, is_zero);
+}
+
+void *large_alloc_growing(size_t n) {
+    bool is_zero;
+    size_t room = n + n / 4;
+    void *p = room < n ? NULL : alloc(n, room, UNIT_BYTES, &is_zero);
+    return p != NULL ? p : alloc(n, n, UNIT_BYTES, &is_zero);
+}
+
+void large_free(void *p) {
+    lock_take(&span_lock, RANK_SPAN);
+    struct descriptor *d = page_map_find(p);
+    struct large *l = d->owner == OWNER_LARGE ? record_of(p) : NULL;
+    bool is_start = l != NULL && l->base == p;
+    if (is_start) {
+        unlink_locked(&live, l);
+        retire(l, 0);
+        if (l->units == 0) {
+            push_locked(&kept, l);
+            kept_bytes += l->map_bytes;
+        }
+    }
+    lock_release(&span_lock, RANK_SPAN);
+    if (l == NULL) fail_double_free(p, (size_t)d->start * KIB, "block");
+    if (!is_start) fail_invalid_free(p, (size_t)((char *)p - l->base), l->bytes, "block");
+    if (l->units == 0) {
+        purge_poll(l->map_bytes);
+        return;
+    }
+    span_free(l->base, l->units);
+    meta_free(l, sizeof *l);
+}
+
+/* A span keeps its place and gives up or takes units at its end. */
+static void *resize_span(struct large *l, size_t bytes) {
+    size_t units = units_for(bytes), old = l->units;
+    if (bytes > DIRECT_MIN) return NULL;
+    if (units > old) {
+        if (!span_extend(l->base, old, units)) return NULL;
+        l->units = units;
+        publish(l, old);
+    } else if (units < old - old / 4) {
+        page_map_set_owner(l->base + units * UNIT_BYTES, old - units, OWNER_FREE);
+        l->units = units;
+        span_free(l->base + units * UNIT_BYTES, old - units);
+    }
+    l->bytes = bytes;
+    return l->base;
+}
+
+/* Moves the pages of a direct block to a place with room for a quarter more. */
+static void *move_direct(struct large *l, size_t bytes) {
+    struct large to = {0};
+    size_t room = units_for(bytes + bytes / 4) * UNIT_BYTES, old_bytes = (size_t)(l->map_base + l->map_bytes - l->base);
+    if (room < bytes || !map_aligned(&to, room, UNIT_BYTES, true)) return NULL;
+    lock_take(&span_lock, RANK_SPAN);
+    bool is_covered = page_map_cover_locked(to.base, 1);
+    lock_release(&span_lock, RANK_SPAN);
+    if (!is_covered || !os_move(l->base, old_bytes, to.base, room)) {
+        os_unmap(to.map_base, to.map_bytes);
+        return NULL;
+    }
+    lock_take(&span_lock, RANK_SPAN);
+    retire(l, 0);
+    l->base = to.base;
+    l->map_base = to.map_base;
+    l->map_bytes = to.map_bytes;
+    l->bytes = bytes;
+    publish(l, 0);
+    lock_release(&span_lock, RANK_SPAN);
+    return l->base;
+}
+
+static void *resize_direct(struct large *l, size_t bytes) {
+    size_t room = (size_t)(l->map_base + l->map_bytes - l->base), wanted = units_for(bytes) * UNIT_BYTES;
+    if (bytes <= DIRECT_MIN / 2) return NULL; /* small enough now for a span */
+    if (wanted > room) {
+        if (!os_resize(l->base, room, wanted)) return move_direct(l, bytes);
+        l->map_bytes += wanted - room;
+    } else if (room - wanted > wanted / 4 && os_unmap(l->base + wanted, room - wanted)) {
+        l->map_bytes -= room - wanted;
+    }
+    l->bytes = bytes;
+    return l->base;
+}
+
+void *large_resize(void *p, size_t n) {
+    struct large *l = record_of(p);
+    size_t bytes = large_good_size(n);
+    if (bytes < n || bytes > PTRDIFF_MAX) return NULL;
+    return l->units == 0 ? resize_direct(l, bytes) : resize_span(l, bytes);
+}
+
+size_t large_usable(const void *p) {
+    const struct large *l = record_of(p);
+    return l->base == p ? l->bytes : 0;
+}
+
+bool large_find(const void *address, struct large *found) {
+    bool is_found = false;
+    lock_take(&span_lock, RANK_SPAN);
+    for (struct large *l = live; l != NULL && !is_found; l = l->next) {
+        is_found = (uintptr_t)address - (uintptr_t)l->base < l->bytes;
+        if (is_found) *found = *l;
+    }
+    lock_release(&span_lock, RANK_SPAN);
+    return is_found;
+}
+
+struct large_totals large_count(void) {
+    struct large_totals t = {0, 0, 0};
+    lock_take(&span_lock, RANK_SPAN);
+    for (struct large *l = live; l != NULL; l = l->next) {
+        t.blocks++;
+        t.bytes += l->bytes;
+    }
+    t.cached_bytes = kept_bytes;
+    lock_release(&span_lock, RANK_SPAN);
+    return t;
+}

@@ -1,0 +1,30 @@
+/* meta.h - memory for huddle's own records: run headers and state bytes, heaps, magazines, messages, regions.
+ *
+ * Out of line: in regions of its own with a guard page at each end, so that nothing the allocator trusts lies next to
+ * user bytes. Packed: pieces are multiples of 64 bytes, one after the other, so that a small program touches
+ * few pages; a run's record (64 + cells + heads) has an odd number of lines, which staggers equal records over the
+ * cache sets. Pieces given back are kept in lists by exact size; nothing is unmapped, so a stale pointer into metadata
+ * can be read without a fault. */
+#ifndef HUDDLE_SPAN_META_H
+#define HUDDLE_SPAN_META_H
+
+#include "os/lock.h"
+
+enum {
+    META_LINE = 64,
+    META_FINE_MAX = 8192,   /* up to here sizes are rounded to lines, above to pages of 4 KiB */
+    META_MAX = 256 * 1024,
+};
+
+/* `bytes` (1 to META_MAX) of zeroed memory at a multiple of 64, or NULL. */
+void *meta_alloc(size_t bytes);
+
+/* Takes a piece back; `bytes` as it was allocated with. */
+void meta_free(void *p, size_t bytes);
+
+/* Bytes handed out or kept in lists: what was ever touched. */
+size_t meta_used_bytes(void);
+
+extern struct lock meta_lock;
+
+#endif

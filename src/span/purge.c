@@ -1,0 +1,117 @@
+#include "span/purge.h"
+
+#include "base/options.h"
+#include "os/memory.h"
+#include "os/system.h"
+#include "span/large.h"
+#include "span/page_map.h"
+#include "span/span.h"
+
+enum {
+    BATCH = 64,              /* ranges in one system call */
+    BATCH_UNITS = 512,       /* 32 MiB in one system call: about 3 ms of zeroing later */
+    POLL_BYTES = 1 << 20,    /* the clock is read at least when this much became free, */
+    POLL_CALLS = 16,         /* or after so many calls */
+    NEVER = UINT32_MAX,
+};
+
+/* Relaxed: races lose a count, and make a tick a few calls late. */
+static uint32_t calls;
+static size_t bytes_since;
+
+struct lock purge_lock;
+static uint64_t last_tick_ms; /* relaxed; written under purge_lock */
+
+struct batch {
+    size_t count, units;
+    struct os_range range[BATCH];
+    struct region *region[BATCH];
+};
+
+/* Takes up to a batch of dirty free units, of all or the aged ones, at most `most` units. */
+static void collect(struct batch *b, bool all, size_t most) {
+    b->count = b->units = 0;
+    most = min_size(most, BATCH_UNITS);
+    lock_take(&span_lock, RANK_SPAN);
+    for (struct region *r = span_regions; r != NULL; r = r->next) {
+        size_t start = 0, n;
+        while (b->count < BATCH && b->units < most && (n = region_next_dirty_locked(r, start, all, &start)) != 0) {
+            n = min_size(n, most - b->units);
+            region_take_locked(r, start, n);
+            b->range[b->count] = (struct os_range){r->base + start * UNIT_BYTES, n * UNIT_BYTES};
+            b->region[b->count++] = r;
+            b->units += n;
+        }
+    }
+    lock_release(&span_lock, RANK_SPAN);
+}
+
+/* Purges a batch and puts it back. Returns the units that are clean now; the rest failed and stays dirty. */
+static size_t purge_batch(struct batch *b) {
+    size_t done = os_purge_many(b->range, b->count), units = 0;
+    lock_take(&span_lock, RANK_SPAN);
+    for (size_t i = 0; i < b->count; i++) {
+        struct region *r = b->region[i];
+        size_t n = b->range[i].bytes / UNIT_BYTES;
+        region_put_locked(r, (size_t)((char *)b->range[i].start - r->base) / UNIT_BYTES, n, i >= done);
+        if (i < done) units += n;
+    }
+    lock_release(&span_lock, RANK_SPAN);
+    return units;
+}
+
+/* Purges until nothing (aged) is left or the system refuses. */
+static size_t purge_units(bool all, size_t most) {
+    struct batch b;
+    size_t units = 0;
+    while (units < most) {
+        collect(&b, all, most - units);
+        if (b.count == 0) break;
+        size_t done = purge_batch(&b);
+        units += done;
+        if (done != b.units) break;
+    }
+    return units;
+}
+
+static void tick(void) {
+    purge_units(false, SIZE_MAX);
+    lock_take(&span_lock, RANK_SPAN);
+    for (struct region *r = span_regions; r != NULL; r = r->next) region_age_locked(r);
+    lock_release(&span_lock, RANK_SPAN);
+    large_release_cached(true);
+}
+
+void purge_poll(size_t bytes) {
+    uint32_t purge_ms = relaxed_load(&options.purge_ms);
+    if (purge_ms == NEVER) return;
+    if (purge_ms == 0) {
+        purge_all(0);
+        return;
+    }
+    uint32_t n = relaxed_load(&calls) + 1;
+    size_t sum = relaxed_load(&bytes_since) + bytes;
+    relaxed_store(&calls, n % POLL_CALLS);
+    relaxed_store(&bytes_since, sum);
+    if (n < POLL_CALLS && sum < POLL_BYTES) return;
+    relaxed_store(&bytes_since, 0);
+    uint64_t now = os_time_ms();
+    if (now - relaxed_load(&last_tick_ms) < purge_ms / 2) return;
+    if (!lock_try(&purge_lock, RANK_PURGE)) return;
+    relaxed_store(&last_tick_ms, now);
+    tick();
+    lock_release(&purge_lock, RANK_PURGE);
+}
+
+size_t purge_all(size_t keep) {
+    lock_take(&purge_lock, RANK_PURGE);
+    size_t released = large_release_cached(false);
+    lock_take(&span_lock, RANK_SPAN);
+    size_t dirty = 0;
+    for (struct region *r = span_regions; r != NULL; r = r->next) dirty += r->dirty_free_units;
+    lock_release(&span_lock, RANK_SPAN);
+    size_t kept = min_size(keep / UNIT_BYTES, dirty);
+    released += purge_units(true, dirty - kept) * UNIT_BYTES;
+    lock_release(&purge_lock, RANK_PURGE);
+    return released;
+}

@@ -1,0 +1,22 @@
+/* purge.h - free memory goes back to the system, after a decay.
+ *
+ * A clock ticks every purge_ms / 2, noticed on slow paths. At a tick, units that were free and dirty at the tick before and
+ * were not touched since (region's `aged`) are purged, and so are freed direct mappings; what is free now ages. So memory
+ * is given back between one half and one purge_ms after it was freed, and what is in steady use never. The system
+ * calls are made outside the locks, many ranges to a call; units are marked taken for that time. */
+#ifndef HUDDLE_SPAN_PURGE_H
+#define HUDDLE_SPAN_PURGE_H
+
+#include "os/lock.h"
+
+/* Held while memory is given back, system calls included: nothing that allocates or frees waits for it. A tick is skipped
+ * when another thread works at one; a fork waits until no units are in between. */
+extern struct lock purge_lock;
+
+/* Notes that `bytes` became free, and does what a tick asks for when one is due. Holds no lock of the caller. */
+void purge_poll(size_t bytes);
+
+/* Gives back all free memory but `keep` bytes. Returns the bytes given back. */
+size_t purge_all(size_t keep);
+
+#endif

@@ -1,0 +1,58 @@
+/* region.h - a stretch of address space of up to 64 MiB, cut into units, with one bit for each fact about a unit.
+ *
+ *   free   nothing is in it
+ *   dirty  it may hold memory of the system and bytes that are not zero
+ *   aged   free and dirty, and so already at the last tick of the purge clock
+ *
+ * Invariants (region_check):
+ *   G1  aged is a subset of free and of dirty
+ *   G2  free_units and dirty_free_units are the numbers of bits set in free, and in free and dirty
+ *   G3  no stretch of free units is longer than `longest`
+ *   G4  bits at `units` and above are 0
+ *
+ * A unit that is being purged is not free: its bit comes back when the system call is over. Everything here is
+ * guarded by the span lock; the choice between regions is span.c's. */
+#ifndef HUDDLE_SPAN_REGION_H
+#define HUDDLE_SPAN_REGION_H
+
+#include "base/base.h"
+
+enum {
+    REGION_UNITS = 1024,
+    REGION_WORDS = REGION_UNITS / 64,
+};
+
+struct region {
+    char *base;
+    uint32_t units;
+    uint32_t free_units, dirty_free_units;
+    uint32_t longest; /* an upper bound */
+    struct region *next; /* all regions, oldest first */
+    uint64_t free[REGION_WORDS], dirty[REGION_WORDS], aged[REGION_WORDS];
+};
+
+enum region_wish { REGION_DIRTY, REGION_ANY };
+
+/* The lowest index of n free units (all of them dirty, for REGION_DIRTY) at a multiple of `alignment` bytes, or -1. */
+int region_find_locked(struct region *r, size_t n, size_t alignment, enum region_wish wish);
+
+/* Takes n free units from index i. Returns whether all of them are known to read as zero. They are dirty from now on. */
+bool region_take_locked(struct region *r, size_t i, size_t n);
+
+/* Puts n taken units from index i back, dirty or (after a purge that succeeded) clean. */
+void region_put_locked(struct region *r, size_t i, size_t n, bool is_dirty);
+
+/* Whether n units from index i exist and are free. */
+bool region_is_free_locked(const struct region *r, size_t i, size_t n);
+
+/* A stretch of units to purge: aged ones, or with `all` every free dirty one; from index `from`. Returns its length (0:
+ * none), and where it starts. Does not take it. */
+size_t region_next_dirty_locked(const struct region *r, size_t from, bool all, size_t *start);
+
+/* One tick: what is free and dirty now is aged. */
+void region_age_locked(struct region *r);
+
+/* Walks all invariants (audit builds and tests). */
+void region_check(const struct region *r);
+
+#endif

@@ -1,0 +1,114 @@
+#include "span/span.h"
+
+#include "os/fail.h"
+#include "os/memory.h"
+#include "span/meta.h"
+#include "span/page_map.h"
+#include "span/purge.h"
+
+enum {
+    FIRST_REGION_BYTES = 4 << 20,
+    LAST_REGION_BYTES = REGION_UNITS * UNIT_BYTES,
+};
+
+struct lock span_lock;
+struct region *span_regions;
+
+/* Guarded by span_lock. */
+static struct region **last_link = &span_regions;
+static size_t region_bytes;
+
+static void *take_locked(size_t units, size_t alignment, bool *is_zero) {
+    for (int wish = REGION_DIRTY; wish <= REGION_ANY; wish++) {
+        for (struct region *r = span_regions; r != NULL; r = r->next) {
+            int i = region_find_locked(r, units, alignment, (enum region_wish)wish);
+            if (i < 0) continue;
+            *is_zero = region_take_locked(r, (size_t)i, units);
+            return r->base + (size_t)i * UNIT_BYTES;
+        }
+    }
+    return NULL;
+}
+
+/* Fills in and publishes a region for n mapped bytes at p, which need not be aligned. */
+static bool add_region(struct region *r, char *p, size_t n) {
+    char *base = (char *)round_up((uintptr_t)p, UNIT_BYTES);
+    r->base = base;
+    r->units = (uint32_t)min_size((size_t)(p + n - base) / UNIT_BYTES, REGION_UNITS);
+    lock_take(&span_lock, RANK_SPAN);
+    bool is_covered = page_map_cover_locked(base, (size_t)r->units * UNIT_BYTES);
+    if (is_covered) {
+        page_map_set_owner(base, r->units, OWNER_FREE);
+        region_put_locked(r, 0, r->units, false);
+        *last_link = r;
+        last_link = &r->next;
+        region_bytes += n;
+    }
+    lock_release(&span_lock, RANK_SPAN);
+    return is_covered;
+}
+
+/* How large the next region should be: a quarter of what there is, so that their number grows with the logarithm. */
+static size_t next_region_bytes(void) {
+    lock_take(&span_lock, RANK_SPAN);
+    size_t n = region_bytes / 4;
+    lock_release(&span_lock, RANK_SPAN);
+    return min_size(max_size(round_up(n, FIRST_REGION_BYTES), FIRST_REGION_BYTES), LAST_REGION_BYTES);
+}
+
+/* A new region with room for `units` at `alignment`: as large as is usual, else as large as the system still gives. */
+static bool grow(size_t units, size_t alignment) {
+    size_t need = units * UNIT_BYTES + (alignment > UNIT_BYTES ? alignment : 0);
+    struct region *r = meta_alloc(sizeof *r);
+    if (r == NULL) return false;
+    for (size_t n = max_size(next_region_bytes(), need); n >= need; n = n == need ? 0 : max_size(n / 2, need)) {
+        size_t with_slack = n + UNIT_BYTES; /* a mapping at an odd page loses the unit that its ends would make together */
+        void *p = os_map(NULL, with_slack);
+        if (p == NULL) continue;
+        if (add_region(r, p, with_slack)) return true;
+        os_unmap(p, with_slack);
+        break;
+    }
+    meta_free(r, sizeof *r);
+    return false;
+}
+
+void *span_alloc(size_t units, size_t alignment, bool *is_zero) {
+    ASSERT(units != 0 && units <= REGION_UNITS);
+    for (;;) {
+        lock_take(&span_lock, RANK_SPAN);
+        void *p = take_locked(units, alignment, is_zero);
+        lock_release(&span_lock, RANK_SPAN);
+        if (p != NULL || !grow(units, alignment)) return p;
+    }
+}
+
+static struct region *region_of_locked(const void *p) {
+    for (struct region *r = span_regions; r != NULL; r = r->next)
+        if ((uintptr_t)p - (uintptr_t)r->base < (size_t)r->units * UNIT_BYTES) return r;
+    REQUIRE(false);
+    return NULL;
+}
+
+static size_t index_in(const struct region *r, const void *p) {
+    return (size_t)((const char *)p - r->base) / UNIT_BYTES;
+}
+
+void span_free(void *p, size_t units) {
+    lock_take(&span_lock, RANK_SPAN);
+    struct region *r = region_of_locked(p);
+    region_put_locked(r, index_in(r, p), units, true);
+    if (HUDDLE_AUDIT) region_check(r);
+    lock_release(&span_lock, RANK_SPAN);
+    purge_poll(units * UNIT_BYTES);
+}
+
+bool span_extend(void *p, size_t old_units, size_t new_units) {
+    lock_take(&span_lock, RANK_SPAN);
+    struct region *r = region_of_locked(p);
+    size_t end = index_in(r, p) + old_units;
+    bool is_free = region_is_free_locked(r, end, new_units - old_units);
+    if (is_free) region_take_locked(r, end, new_units - old_units);
+    lock_release(&span_lock, RANK_SPAN);
+    return is_free;
+}

@@ -1,0 +1,28 @@
+/* span.h - whole 64 KiB units for runs, large blocks and zones: taken from regions, regions from the system.
+ *
+ * Dirty units are handed out before clean ones and low addresses before high ones, so that what was touched is touched
+ * again. Regions start at 4 MiB and grow with the heap to 64 MiB. The system is only asked outside the span lock. */
+#ifndef HUDDLE_SPAN_SPAN_H
+#define HUDDLE_SPAN_SPAN_H
+
+#include "base/base.h"
+#include "os/lock.h"
+#include "span/region.h"
+
+/* Guards all regions, the list of large blocks, and the top of the page map. */
+extern struct lock span_lock;
+
+/* The list of all regions, oldest first; grows at the end. Guarded by span_lock. */
+extern struct region *span_regions;
+
+/* `units` (1 to REGION_UNITS) at a multiple of `alignment` (a power of two from UNIT_BYTES up), or NULL. Says whether the
+ * memory is known to read as zero. The descriptors are the caller's to write. */
+void *span_alloc(size_t units, size_t alignment, bool *is_zero);
+
+/* Takes units back; the descriptors are written already (an owner that nobody answers to). They are dirty. */
+void span_free(void *p, size_t units);
+
+/* Lengthens a span in place from old_units to new_units. Returns false when what follows is not free. */
+bool span_extend(void *p, size_t old_units, size_t new_units);
+
+#endif

@@ -1,0 +1,205 @@
+#include "thread/heap.h"
+
+#include "base/options.h"
+#include "os/fail.h"
+#include "os/system.h"
+#include "span/meta.h"
+#include "thread/outgoing.h"
+#include "thread/registry.h"
+
+/* Every magazine of it is empty (nothing to pop) and full (no room to push), every size leads to one of them, and no run's
+ * owner is equal to its owner. Never written. */
+#define HEAP_WITHOUT_CELLS(name)                                                                                       \
+    {                                                                                                                  \
+        .magazines = {[0 ... CLASS_COUNT - 1] = MAGAZINE_EMPTY},                                                        \
+        .by_size = {[0 ... DIRECT_SIZES - 1] = name.magazines}, .owner = OWNER_NOBODY                                   \
+    }
+
+struct heap heap_empty = HEAP_WITHOUT_CELLS(heap_empty);
+struct heap heap_late = HEAP_WITHOUT_CELLS(heap_late);
+
+__thread struct heap *heap_current __attribute__((tls_model("initial-exec"), visibility("hidden"))) = &heap_empty;
+
+struct lock heap_late_lock;
+
+/* For calls after a thread's end. Guarded by heap_late_lock. */
+static struct heap *late_shared;
+
+void heap_init(struct heap *h, struct lane *l) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) magazine_init(&h->magazines[class], class);
+    for (size_t i = 0; i < DIRECT_SIZES; i++) h->by_size[i] = &h->magazines[size_class_of(i * GRAIN_BYTES)];
+    h->lane = l;
+    h->owner = l->number + 1;
+    h->random = options.shuffle ? os_entropy() | 1 : 1;
+}
+
+static struct heap *create(void) {
+    struct heap *h = meta_alloc(sizeof *h);
+    if (h == NULL) return NULL;
+    lock_take(&registry_lock, RANK_REGISTRY);
+    struct lane *l = registry_join_lane_locked();
+    if (l != NULL) {
+        heap_init(h, l);
+        registry_add_locked(h);
+    }
+    lock_release(&registry_lock, RANK_REGISTRY);
+    if (l != NULL) return h;
+    meta_free(h, sizeof *h);
+    return NULL;
+}
+
+struct heap *heap_enter(struct heap *h) {
+    if (likely(h != &heap_empty && h != &heap_late)) return h;
+    if (h == &heap_empty) {
+        if (heap_before_first != NULL) heap_before_first();
+        h = create();
+        if (h == NULL) return NULL;
+        heap_current = h;
+        if (heap_created != NULL) heap_created();
+        return h;
+    }
+    lock_take(&heap_late_lock, RANK_LATE);
+    h = late_shared;
+    if (h == NULL) {
+        h = create();
+        relaxed_store(&late_shared, h);
+    }
+    if (h == NULL) lock_release(&heap_late_lock, RANK_LATE);
+    return h;
+}
+
+bool heap_is_shared(const struct heap *h) {
+    return h == relaxed_load(&late_shared);
+}
+
+void heap_leave(struct heap *h) {
+    /* Only a holder of the lock can have the shared heap for its h. */
+    if (h != NULL && heap_is_shared(h)) lock_release(&heap_late_lock, RANK_LATE);
+}
+
+/* xorshift64*: good enough to make the order unknown, three shifts a number. */
+static uint64_t next_random(struct heap *h) {
+    h->random ^= h->random >> 12;
+    h->random ^= h->random << 25;
+    h->random ^= h->random >> 27;
+    return h->random * 0x2545f4914f6cdd1du;
+}
+
+static void shuffle(struct heap *h, struct cell_ref *cells, size_t n) {
+    for (size_t i = n; i > 1; i--) {
+        size_t k = (size_t)(((__uint128_t)next_random(h) * i) >> 64);
+        struct cell_ref other = cells[i - 1];
+        cells[i - 1] = cells[k];
+        cells[k] = other;
+    }
+}
+
+/* Pops a cell and makes it the program's, or returns NULL. */
+static void *pop(struct magazine *m) {
+    struct cell_ref *e = m->top - 1;
+    if (e->cell == NULL) return NULL;
+    relaxed_store(e->byte, CELL_LIVE);
+    m->top = e;
+    return e->cell;
+}
+
+/* Takes in what other lanes freed: all messages are checked and marked before any of their cells is handed out again, so that
+ * a second free of a cell is noticed while it can do no harm. */
+static void take_inbox(struct heap *h) {
+    struct message *next;
+    for (struct message *m = inbox_take(&h->lane->inbox); m != NULL; m = next) {
+        next = m->next;
+        for (uint32_t i = 0; i < m->count; i++) {
+            struct cell_ref ref = lane_resolve(h->lane, m->cell[i]);
+            struct magazine *to = &h->magazines[run_of(page_map_find(ref.cell))->class];
+            if (unlikely(cell_state(ref.byte) != CELL_LIVE)) fail_double_free(ref.cell, size_class_bytes(to->class), "cell");
+            relaxed_store(ref.byte, CELL_CACHED);
+            if (to->top != to->limit) *to->top++ = ref;
+            else heap_push_slow(h, to, ref);
+        }
+        heap_keep_message(h, m);
+    }
+}
+
+/* Half of a magazine, so that frees that follow find room. The batch comes in address order and is pushed in reverse, so that
+ * the program gets it in address order. */
+static void *lease(struct heap *h, struct magazine *m) {
+    struct cell_ref batch[MESSAGE_CELLS], *out = m->base + 1;
+    if (m->capacity == 0) { /* no memory for entries: one cell at a time */
+        size_t n = bin_lease(&h->lane->bins[m->class], m->class, h->lane->number, batch, 1);
+        if (n == 0) return NULL;
+        relaxed_store(batch[0].byte, CELL_LIVE);
+        return batch[0].cell;
+    }
+    size_t n = bin_lease(&h->lane->bins[m->class], m->class, h->lane->number, out, (m->capacity + 1u) / 2);
+    if (relaxed_load(&options.shuffle)) {
+        shuffle(h, out, n);
+    } else {
+        for (size_t i = 0; i < n / 2; i++) {
+            struct cell_ref other = out[i];
+            out[i] = out[n - 1 - i];
+            out[n - 1 - i] = other;
+        }
+    }
+    m->top = out + n;
+    return pop(m);
+}
+
+void *heap_refill(struct heap *h, struct magazine *m) {
+    if (!inbox_is_empty(&h->lane->inbox)) {
+        take_inbox(h);
+        void *p = pop(m);
+        if (p != NULL) return p;
+    }
+    magazine_grow(m, &h->cache_bytes);
+    if (HUDDLE_AUDIT) magazine_check(m);
+    return lease(h, m);
+}
+
+/* Gives the n oldest cells back. */
+static void give_back(struct heap *h, struct magazine *m, size_t n) {
+    bin_give_back(&h->lane->bins[m->class], m->base + 1, n);
+    size_t left = magazine_count(m) - n;
+    for (size_t i = 1; i <= left; i++) m->base[i] = m->base[i + n];
+    m->top = m->base + 1 + left;
+}
+
+void heap_push_slow(struct heap *h, struct magazine *m, struct cell_ref cell) {
+    magazine_grow(m, &h->cache_bytes);
+    if (m->top == m->limit && m->capacity != 0) give_back(h, m, (m->capacity + 1u) / 2);
+    if (HUDDLE_AUDIT) magazine_check(m);
+    if (m->top == m->limit) bin_give_back(&h->lane->bins[m->class], &cell, 1);
+    else *m->top++ = cell;
+}
+
+void heap_flush(struct heap *h) {
+    outgoing_flush(h);
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        struct magazine *m = &h->magazines[class];
+        if (magazine_count(m) != 0) give_back(h, m, magazine_count(m));
+        magazine_release(m, &h->cache_bytes);
+    }
+    lane_drain(h->lane);
+    heap_release_messages(h);
+}
+
+static void destroy(struct heap *h) {
+    heap_flush(h);
+    if (h->out != NULL) meta_free(h->out, LANE_MAX * sizeof(struct message *));
+    lock_take(&registry_lock, RANK_REGISTRY);
+    registry_remove_locked(h);
+    h->lane->heaps--;
+    lock_release(&registry_lock, RANK_REGISTRY);
+    meta_free(h, sizeof *h);
+}
+
+void heap_thread_exit(void) {
+    struct heap *h = heap_current;
+    if (h == &heap_late) return;
+    heap_current = &heap_late;
+    if (h != &heap_empty) destroy(h);
+}
+
+void heap_check(const struct heap *h) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) magazine_check(&h->magazines[class]);
+}

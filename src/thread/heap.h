@@ -1,0 +1,73 @@
+/* heap.h - what one thread has: a magazine for each size class, outgoing messages, its lane.
+ *
+ * The fast paths reach it through one thread-local pointer. It never is NULL: before a thread's first call it leads to
+ * heap_empty, whose magazines are empty and full at once and whose lane nobody has, and after the thread's last destructor
+ * to heap_late; so that no fast path asks whether there is a heap. Calls that find one of the two take the slow path,
+ * where heap_enter makes a heap, or takes the shared heap for late calls under its lock.
+ *
+ * Everything is owned by the thread, but `next` and `previous` (guarded by the registry's lock). */
+#ifndef HUDDLE_THREAD_HEAP_H
+#define HUDDLE_THREAD_HEAP_H
+
+#include "lane/lane.h"
+#include "thread/magazine.h"
+
+enum {
+    DIRECT_SIZE_MAX = 1024, /* up to here the magazine of a size is found by one load */
+    DIRECT_SIZES = DIRECT_SIZE_MAX / GRAIN_BYTES + 1,
+    MESSAGES_KEPT = 16, /* empty messages that a thread keeps */
+};
+
+struct heap {
+    struct magazine magazines[CLASS_COUNT];   /* first: descriptors hold offsets from the heap */
+    struct magazine *by_size[DIRECT_SIZES];   /* [(n + 15) / 16] */
+    uint32_t owner;                           /* what the page map says of runs of its lane */
+    uint32_t spare_count;
+    struct lane *lane;
+    struct message *spare;   /* empty messages */
+    struct message **out;    /* one being filled for each lane, or NULL; the array is made at the first free for another lane */
+    size_t cache_bytes;      /* what the magazines hold when full */
+    uint64_t random;         /* state of the generator for shuffle=1 */
+    struct heap *next, *previous;
+};
+
+_Static_assert(offsetof(struct heap, magazines) == 0, "descriptors hold offsets from the heap");
+
+extern struct heap heap_empty, heap_late;
+
+extern __thread struct heap *heap_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Guards the shared heap for calls after a thread's end. */
+extern struct lock heap_late_lock;
+
+/* Both are api/'s, and absent where only the layers below it are linked. Called before the first heap is made; and by each
+ * thread that got a heap, to ask libc for a call at the thread's end. */
+void heap_before_first(void) __attribute__((weak));
+void heap_created(void) __attribute__((weak));
+
+/* The heap to work on in a slow path, given what heap_current leads to: that heap itself, a new one, or the shared one, locked. NULL
+ * when there is no memory. heap_leave ends what heap_enter began. */
+struct heap *heap_enter(struct heap *h);
+void heap_leave(struct heap *h);
+
+/* Whether it is the shared heap for late calls. */
+bool heap_is_shared(const struct heap *h);
+
+/* Refills an empty magazine from the lane and returns one cell, LIVE, or NULL when there is no memory. */
+void *heap_refill(struct heap *h, struct magazine *m);
+
+/* Pushes a cell whose byte is CACHED on a full magazine: makes it larger or gives its older half back first. */
+void heap_push_slow(struct heap *h, struct magazine *m, struct cell_ref cell);
+
+/* Puts everything that the heap caches back into the lanes: magazines, outgoing messages, and its lane's inbox. */
+void heap_flush(struct heap *h);
+
+/* The end of the calling thread: its heap is given up; calls that still come go through the shared one. */
+void heap_thread_exit(void);
+
+/* Sets up a heap's constant parts; `heap` is zeroed memory. */
+void heap_init(struct heap *h, struct lane *l);
+
+void heap_check(const struct heap *h);
+
+#endif

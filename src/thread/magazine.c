@@ -1,0 +1,73 @@
+#include "thread/magazine.h"
+
+#include "base/options.h"
+#include "os/fail.h"
+#include "span/meta.h"
+
+enum {
+    FIRST_CAPACITY = 8,
+    LAST_CAPACITY = 2047, /* with the sentinel, 32 KiB of entries */
+    CLASS_BYTES_MAX = 128 * 1024,
+    TOTAL_THREADS = 64, /* the bound in total is what so many threads may have */
+};
+
+struct cell_ref magazine_empty_entry[1];
+
+static size_t total_bytes; /* relaxed */
+
+void magazine_init(struct magazine *m, unsigned class) {
+    *m = (struct magazine)MAGAZINE_EMPTY;
+    m->class = (uint8_t)class;
+    m->reciprocal = run_reciprocal(size_class_bytes(class));
+}
+
+static size_t entries_bytes(size_t capacity) {
+    return (capacity + 1) * sizeof(struct cell_ref);
+}
+
+/* The next step of the capacity, so that entries and sentinel fill a power of two of bytes; the same when at the bound. */
+static size_t next_capacity(const struct magazine *m) {
+    size_t bytes = size_class_bytes(m->class);
+    size_t most = min_size(LAST_CAPACITY, max_size(CLASS_BYTES_MAX / bytes, 3));
+    size_t wanted = m->capacity == 0 ? FIRST_CAPACITY - 1 : m->capacity * (size_t)2 + 1;
+    return wanted <= most ? wanted : m->capacity == 0 ? 3 : m->capacity;
+}
+
+void magazine_grow(struct magazine *m, size_t *thread_bytes) {
+    size_t capacity = next_capacity(m), added = (capacity - m->capacity) * size_class_bytes(m->class);
+    if (added == 0) return;
+    size_t bound = (size_t)relaxed_load(&options.cache_kib) * KIB;
+    if (m->capacity != 0 &&
+        (*thread_bytes + added > bound || relaxed_load(&total_bytes) + added > bound * TOTAL_THREADS))
+        return;
+    struct cell_ref *base = meta_alloc(entries_bytes(capacity));
+    if (base == NULL) return;
+    size_t n = magazine_count(m);
+    for (size_t i = 1; i <= n; i++) base[i] = m->base[i];
+    if (m->capacity != 0) meta_free(m->base, entries_bytes(m->capacity));
+    m->base = base;
+    m->top = base + 1 + n;
+    m->limit = base + 1 + capacity;
+    m->capacity = (uint16_t)capacity;
+    *thread_bytes += added;
+    __atomic_add_fetch(&total_bytes, added, __ATOMIC_RELAXED);
+}
+
+void magazine_release(struct magazine *m, size_t *thread_bytes) {
+    if (m->capacity == 0) return;
+    ASSERT(magazine_count(m) == 0);
+    size_t bytes = m->capacity * size_class_bytes(m->class);
+    meta_free(m->base, entries_bytes(m->capacity));
+    *thread_bytes -= bytes;
+    __atomic_sub_fetch(&total_bytes, bytes, __ATOMIC_RELAXED);
+    magazine_init(m, m->class);
+}
+
+size_t magazine_total_bytes(void) {
+    return relaxed_load(&total_bytes);
+}
+
+void magazine_check(const struct magazine *m) {
+    REQUIRE(m->base < m->top && m->top <= m->limit && m->base[0].cell == NULL); /* M1 */
+    for (const struct cell_ref *e = m->base + 1; e < m->top; e++) REQUIRE(cell_state(e->byte) == CELL_CACHED); /* M2 */
+}
