@@ -2,6 +2,7 @@
 import argparse
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -44,6 +45,11 @@ def program(build, name):
     if not path.exists():
         sys.exit(f"{path} is missing: cmake --preset release && cmake --build --preset release")
     return str(path)
+
+
+def need(tool):
+    if shutil.which(tool) is None:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {tool} is missing, please install Debian's package of that name")
 
 
 class Run:

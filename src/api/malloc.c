@@ -20,9 +20,14 @@ EXPORT void *valloc(size_t n);
 EXPORT void *pvalloc(size_t n);
 EXPORT size_t malloc_usable_size(void *p);
 
-void *malloc(size_t n) {
-    void *p = heap_alloc(n);
+static NOINLINE void *malloc_miss(size_t n) {
+    void *p = heap_alloc_slow(n);
     return likely(p != NULL) ? p : api_no_memory();
+}
+
+void *malloc(size_t n) {
+    void *p = heap_alloc_hit(n);
+    return likely(p != NULL) ? p : malloc_miss(n);
 }
 
 void free(void *p) {

@@ -8,13 +8,8 @@
 
 #if HUDDLE_WEAK_CXX
 #define RUNTIME __attribute__((weak))
-// The personality of every function here with a catch; referenced from the exception tables only.
-__asm__(".weak __gxx_personality_v0");
-namespace __cxxabiv1 {
-extern "C" RUNTIME void *__cxa_begin_catch(void *) noexcept;
-extern "C" RUNTIME void __cxa_end_catch();
-extern "C" RUNTIME void __cxa_rethrow() __attribute__((noreturn));
-}
+// What the compiler refers to for a catch.
+__asm__(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch");
 #else
 #define RUNTIME
 #endif

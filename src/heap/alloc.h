@@ -1,6 +1,6 @@
 /* alloc.h - allocation. Read this first, then free.h.
  *
- * heap_alloc is the whole hit path: one thread-local load, one table load, one pop. Everything else is a call to
+ * heap_alloc_hit is the whole hit path: one thread-local load, one table load, one pop. Everything else is a call to
  * heap_alloc_slow. Results are at multiples of 16 and, for cells whose size is a multiple of a larger power of two, at multiples of
  * that. NULL means there is no memory, or more than PTRDIFF_MAX bytes were asked for; errno is the caller's (api/) to
  * set. Any thread may call at any time. */
@@ -9,21 +9,25 @@
 
 #include "thread/heap.h"
 
-/* Sizes without a table entry, empty magazines, threads without a heap. */
+/* heap_alloc without its hit path: sizes without a table entry, empty magazines, threads without a heap. */
 void *heap_alloc_slow(size_t n);
+
+/* The hit path: a cell from this thread's magazine, or NULL. */
+static ALWAYS_INLINE void *heap_alloc_hit(size_t n) {
+    if (unlikely(n > DIRECT_SIZE_MAX)) return NULL;
+    struct magazine *m = heap_current->by_size[(n + GRAIN_BYTES - 1) / GRAIN_BYTES];
+    struct cell_ref *e = m->top - 1;
+    void *cell = e->cell;
+    if (unlikely(cell == NULL)) return NULL; /* the entry below the oldest one */
+    relaxed_store(e->byte, CELL_LIVE);
+    m->top = e;
+    return cell;
+}
 
 /* A block of at least n bytes, not zeroed. */
 static ALWAYS_INLINE void *heap_alloc(size_t n) {
-    if (likely(n <= DIRECT_SIZE_MAX)) {
-        struct magazine *m = heap_current->by_size[(n + GRAIN_BYTES - 1) / GRAIN_BYTES];
-        struct cell_ref *e = m->top - 1;
-        if (likely(e->cell != NULL)) { /* the entry below the oldest one holds NULL */
-            relaxed_store(e->byte, CELL_LIVE);
-            m->top = e;
-            return e->cell;
-        }
-    }
-    return heap_alloc_slow(n);
+    void *p = heap_alloc_hit(n);
+    return likely(p != NULL) ? p : heap_alloc_slow(n);
 }
 
 /* A block above CELL_MAX bytes or above that alignment; says whether it is known to read as zero. */

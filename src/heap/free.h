@@ -20,15 +20,15 @@ void heap_free_slow(void *p);
 
 /* Frees the block p, or does nothing for NULL. Stops the program when p is anything else. */
 static ALWAYS_INLINE void heap_free(void *p) {
-    struct heap *h = heap_current;
     const struct descriptor *d = page_map_find(p);
+    struct heap *h = heap_current;
     if (likely(d->owner == h->owner)) {
         struct magazine *m = (struct magazine *)((char *)h + d->magazine);
         uint64_t product = (uint64_t)((uint32_t)(uintptr_t)p - d->start) * m->reciprocal;
-        uint8_t *byte = d->cells + (product >> 32);
-        if (likely((uint32_t)product < m->reciprocal && cell_state(byte) == CELL_LIVE)) {
+        if (likely((uint32_t)product < m->reciprocal)) {
+            uint8_t *byte = d->cells + (product >> 32);
             struct cell_ref *top = m->top;
-            if (likely(top != m->limit)) {
+            if (likely(*byte == CELL_LIVE && top != m->limit)) {
                 relaxed_store(byte, CELL_CACHED);
                 *top = (struct cell_ref){p, byte};
                 m->top = top + 1;

@@ -89,7 +89,7 @@ void stats_collect(struct huddle_stats *s) {
     s->large_bytes = large.bytes;
     s->live_blocks += large.blocks;
     s->live_bytes += large.bytes;
-    s->dirty_bytes += large.cached_bytes;
+    s->dirty_bytes += large.kept_bytes;
     s->metadata_bytes = meta_used_bytes();
     struct os_counters os = os_memory_counters();
     s->mapped_bytes = os.mapped_bytes;

@@ -9,7 +9,7 @@
 
 /* Guarded by span_lock: the lists, and the records on them. A record that is on no list belongs to one thread. */
 static struct large *live, *kept;
-static size_t kept_bytes;
+static size_t kept_bytes; /* also read relaxed, without the lock */
 
 static void push_locked(struct large **list, struct large *l) {
     l->previous = NULL;
@@ -110,7 +110,7 @@ static struct large *take_kept(size_t n, size_t alignment) {
     }
     if (best != NULL) {
         unlink_locked(&kept, best);
-        kept_bytes -= best->map_bytes;
+        relaxed_store(&kept_bytes, kept_bytes - best->map_bytes);
     }
     lock_release(&span_lock, RANK_SPAN);
     return best;
@@ -134,6 +134,7 @@ static void *direct_alloc(size_t bytes, size_t room, size_t alignment, bool *is_
             return NULL;
         }
     }
+    purge_note_taken(room / UNIT_BYTES, *is_zero);
     lock_take(&span_lock, RANK_SPAN);
     bool is_covered = page_map_cover_locked(l->base, 1);
     lock_release(&span_lock, RANK_SPAN);
@@ -159,7 +160,7 @@ size_t large_release_cached(bool only_aged) {
             continue;
         }
         unlink_locked(&kept, l);
-        kept_bytes -= l->map_bytes;
+        relaxed_store(&kept_bytes, kept_bytes - l->map_bytes);
         l->next = doomed;
         doomed = l;
     }
@@ -205,6 +206,23 @@ void *large_alloc_growing(size_t n) {
     return p != NULL ? p : alloc(n, n, UNIT_BYTES, &is_zero);
 }
 
+static void free_direct(struct large *l) {
+    size_t bytes = l->map_bytes;
+    if (purge_is_excess(bytes / UNIT_BYTES)) {
+        release_mapping(l);
+    } else {
+        lock_take(&span_lock, RANK_SPAN);
+        push_locked(&kept, l);
+        relaxed_store(&kept_bytes, kept_bytes + bytes);
+        lock_release(&span_lock, RANK_SPAN);
+    }
+    purge_poll(bytes);
+}
+
+size_t large_kept_bytes(void) {
+    return relaxed_load(&kept_bytes);
+}
+
 void large_free(void *p) {
     lock_take(&span_lock, RANK_SPAN);
     struct descriptor *d = page_map_find(p);
@@ -213,16 +231,12 @@ void large_free(void *p) {
     if (is_start) {
         unlink_locked(&live, l);
         retire(l, 0);
-        if (l->units == 0) {
-            push_locked(&kept, l);
-            kept_bytes += l->map_bytes;
-        }
     }
     lock_release(&span_lock, RANK_SPAN);
     if (l == NULL) fail_double_free(p, (size_t)d->start * KIB, "block");
     if (!is_start) fail_invalid_free(p, (size_t)((char *)p - l->base), l->bytes, "block");
     if (l->units == 0) {
-        purge_poll(l->map_bytes);
+        free_direct(l);
         return;
     }
     span_free(l->base, l->units);
@@ -312,7 +326,7 @@ struct large_totals large_count(void) {
         t.blocks++;
         t.bytes += l->bytes;
     }
-    t.cached_bytes = kept_bytes;
+    t.kept_bytes = kept_bytes;
     lock_release(&span_lock, RANK_SPAN);
     return t;
 }

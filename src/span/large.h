@@ -51,8 +51,11 @@ bool large_find(const void *address, struct large *found);
 /* Unmaps kept mappings: all, or those that were kept at the last tick already, and ages the rest. Returns the bytes. */
 size_t large_release_cached(bool only_aged);
 
+/* Bytes of freed direct mappings that are kept. */
+size_t large_kept_bytes(void);
+
 struct large_totals {
-    size_t blocks, bytes, cached_bytes;
+    size_t blocks, bytes, kept_bytes;
 };
 
 struct large_totals large_count(void);

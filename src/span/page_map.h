@@ -55,9 +55,9 @@ struct descriptor {
 _Static_assert(sizeof(struct descriptor) == 16, "page_map_find shifts by 12, not 16, to index by descriptors");
 
 struct page_map {
+    struct descriptor zero_leaf[LEAF_UNITS];
     /* Distance in bytes from the zero leaf to the leaf; 0 is the zero leaf itself. Stored once, with release. */
     uintptr_t top[TOP_ENTRIES];
-    struct descriptor zero_leaf[LEAF_UNITS];
 };
 
 extern struct page_map page_map;
@@ -67,7 +67,8 @@ static ALWAYS_INLINE struct descriptor *page_map_find(const void *p) {
     uintptr_t a = (uintptr_t)p;
     uintptr_t t = a >> LEAF_SHIFT;
     if (unlikely(t >= TOP_ENTRIES)) return page_map.zero_leaf;
-    uintptr_t at = (uintptr_t)page_map.zero_leaf + acquire_load(&page_map.top[t]);
+    /* Who was handed a block has seen its leaf; who was not may see either leaf. So relaxed is enough. */
+    uintptr_t at = (uintptr_t)page_map.zero_leaf + relaxed_load(&page_map.top[t]);
     return (struct descriptor *)(at + ((a >> (UNIT_SHIFT - 4)) & ((LEAF_UNITS - 1) << 4)));
 }
 

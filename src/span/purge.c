@@ -12,6 +12,9 @@ enum {
     BATCH_UNITS = 512,       /* 32 MiB in one system call: about 3 ms of zeroing later */
     POLL_BYTES = 1 << 20,    /* the clock is read at least when this much became free, */
     POLL_CALLS = 16,         /* or after so many calls */
+    FIRST_TARGET_UNITS = 8,
+    AT_ONCE_UNITS = 4,       /* spans of 256 KiB and more are purged by themselves, smaller ones together with others, */
+    BATCH_EXCESS_UNITS = 16, /* when they are 1 MiB above the target */
     NEVER = UINT32_MAX,
 };
 
@@ -21,6 +24,10 @@ static size_t bytes_since;
 
 struct lock purge_lock;
 static uint64_t last_tick_ms; /* relaxed; written under purge_lock */
+
+/* Relaxed, and races are harmless: the amount to keep, what was purged for being above it in the last ticks, and the least that was
+ * kept at any time since the last one. */
+static size_t target_units = FIRST_TARGET_UNITS, regrettable_units, low_units;
 
 struct batch {
     size_t count, units;
@@ -74,8 +81,44 @@ static size_t purge_units(bool all, size_t most) {
     return units;
 }
 
+static size_t kept_units(void) {
+    return relaxed_load(&region_dirty_free_units) + large_kept_bytes() / UNIT_BYTES;
+}
+
+/* What is free and dirty beyond the target. */
+static size_t excess_units(size_t more) {
+    size_t dirty = kept_units() + more, target = relaxed_load(&target_units);
+    return dirty > target ? dirty - target : 0;
+}
+
+static void note_purged(size_t units) {
+    relaxed_store(&regrettable_units, relaxed_load(&regrettable_units) + units);
+}
+
+bool purge_is_excess(size_t units) {
+    if (units < AT_ONCE_UNITS || relaxed_load(&options.purge_ms) == NEVER || excess_units(units) == 0) return false;
+    note_purged(units);
+    return true;
+}
+
+void purge_note_taken(size_t units, bool is_clean) {
+    relaxed_store(&low_units, min_size(relaxed_load(&low_units), kept_units()));
+    size_t regret = is_clean ? min_size(units, relaxed_load(&regrettable_units)) : 0;
+    if (likely(regret == 0)) return;
+    relaxed_store(&regrettable_units, relaxed_load(&regrettable_units) - regret);
+    relaxed_store(&target_units, relaxed_load(&target_units) + regret);
+}
+
+static void lower_target(void) {
+    size_t target = relaxed_load(&target_units), unused = min_size(relaxed_load(&low_units), target);
+    relaxed_store(&target_units, max_size(target - (unused + 3) / 4, FIRST_TARGET_UNITS));
+    relaxed_store(&low_units, kept_units());
+    relaxed_store(&regrettable_units, relaxed_load(&regrettable_units) / 2);
+}
+
 static void tick(void) {
     purge_units(false, SIZE_MAX);
+    lower_target();
     lock_take(&span_lock, RANK_SPAN);
     for (struct region *r = span_regions; r != NULL; r = r->next) region_age_locked(r);
     lock_release(&span_lock, RANK_SPAN);
@@ -88,6 +131,10 @@ void purge_poll(size_t bytes) {
     if (purge_ms == 0) {
         purge_all(0);
         return;
+    }
+    if (bytes / UNIT_BYTES < AT_ONCE_UNITS && excess_units(0) >= BATCH_EXCESS_UNITS && lock_try(&purge_lock, RANK_PURGE)) {
+        note_purged(purge_units(true, excess_units(0)));
+        lock_release(&purge_lock, RANK_PURGE);
     }
     uint32_t n = relaxed_load(&calls) + 1;
     size_t sum = relaxed_load(&bytes_since) + bytes;

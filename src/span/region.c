@@ -3,6 +3,8 @@
 #include "os/fail.h"
 #include "span/page_map.h"
 
+size_t region_dirty_free_units;
+
 static bool bit(const uint64_t *set, size_t i) {
     return set[i / 64] >> (i % 64) & 1;
 }
@@ -51,7 +53,9 @@ bool region_take_locked(struct region *r, size_t i, size_t n) {
         uint64_t m = mask_of(w, i, n);
         ASSERT((r->free[w] & m) == m);
         was_dirty |= r->dirty[w] & m;
-        r->dirty_free_units -= (uint32_t)__builtin_popcountl(r->dirty[w] & m);
+        uint32_t dirty = (uint32_t)__builtin_popcountl(r->dirty[w] & m);
+        r->dirty_free_units -= dirty;
+        relaxed_store(&region_dirty_free_units, region_dirty_free_units - dirty);
         r->free[w] &= ~m;
         r->aged[w] &= ~m;
         r->dirty[w] |= m;
@@ -68,7 +72,10 @@ void region_put_locked(struct region *r, size_t i, size_t n, bool is_dirty) {
         if (!is_dirty) r->dirty[w] &= ~m;
     }
     r->free_units += (uint32_t)n;
-    if (is_dirty) r->dirty_free_units += (uint32_t)n;
+    if (is_dirty) {
+        r->dirty_free_units += (uint32_t)n;
+        relaxed_store(&region_dirty_free_units, region_dirty_free_units + n);
+    }
     r->longest = r->units;
 }
 

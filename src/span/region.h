@@ -31,6 +31,9 @@ struct region {
     uint64_t free[REGION_WORDS], dirty[REGION_WORDS], aged[REGION_WORDS];
 };
 
+/* Free dirty units of all regions together. Written under the span lock; a relaxed read is good enough for the purge. */
+extern size_t region_dirty_free_units;
+
 enum region_wish { REGION_DIRTY, REGION_ANY };
 
 /* The lowest index of n free units (all of them dirty, for REGION_DIRTY) at a multiple of `alignment` bytes, or -1. */

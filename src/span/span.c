@@ -79,6 +79,7 @@ void *span_alloc(size_t units, size_t alignment, bool *is_zero) {
         lock_take(&span_lock, RANK_SPAN);
         void *p = take_locked(units, alignment, is_zero);
         lock_release(&span_lock, RANK_SPAN);
+        if (p != NULL) purge_note_taken(units, *is_zero);
         if (p != NULL || !grow(units, alignment)) return p;
     }
 }
@@ -95,9 +96,10 @@ static size_t index_in(const struct region *r, const void *p) {
 }
 
 void span_free(void *p, size_t units) {
+    bool is_dirty = !purge_is_excess(units) || !os_purge(p, units * UNIT_BYTES);
     lock_take(&span_lock, RANK_SPAN);
     struct region *r = region_of_locked(p);
-    region_put_locked(r, index_in(r, p), units, true);
+    region_put_locked(r, index_in(r, p), units, is_dirty);
     if (HUDDLE_AUDIT) region_check(r);
     lock_release(&span_lock, RANK_SPAN);
     purge_poll(units * UNIT_BYTES);

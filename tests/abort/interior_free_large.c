@@ -1,0 +1,18 @@
+// expect-abort: ^huddle: invalid free of 0x[0-9a-f]+: [0-9]+ bytes into a [0-9]+-byte block$
+// each: 32769 65537 100000 1000000 5000000 20971520 100000000
+// each: 1 8 16 48 4095 4096 4112 65536 131072 half last
+// each: free realloc
+#include "faults.h"
+
+int main(int argc, char **argv) {
+    (void)argc;
+    size_t n = size_argument(argv, 1), offset = size_argument(argv, 2);
+    char *p = allocate(n);
+    size_t bytes = malloc_usable_size(p);
+    if (strcmp(argv[2], "half") == 0) offset = bytes / 2;
+    if (strcmp(argv[2], "last") == 0) offset = bytes - 1;
+    if (offset >= bytes) return 77;
+    expect_invalid_free(p + offset, offset, bytes);
+    free_by(argv[3], p + offset, n);
+    return not_stopped();
+}
