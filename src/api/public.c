@@ -1,6 +1,7 @@
 /* public.c - huddle.h */
 #include "api/api.h"
 #include "base/options.h"
+#include "heap/nested.h"
 #include "heap/query.h"
 #include "huddle/huddle.h"
 #include "observe/stats.h"
@@ -53,11 +54,16 @@ bool huddle_stats_json(int descriptor) {
 }
 
 size_t api_trim(size_t keep) {
-    struct heap *h = heap_enter(heap_current);
-    if (h != NULL) heap_flush(h);
-    heap_leave(h);
-    for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++) lane_trim(lane_get(i));
-    return purge_all(keep);
+    struct heap_use use = heap_enter();
+    size_t released = 0;
+    if (!use.is_nested) {
+        if (use.heap != NULL) heap_flush(use.heap);
+        for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++) lane_trim(lane_get(i));
+        nested_drain();
+        released = purge_all(keep);
+    }
+    heap_leave(use);
+    return released;
 }
 
 size_t huddle_trim(size_t keep) {

@@ -15,12 +15,15 @@ void *heap_alloc_slow(size_t n);
 /* The hit path: a cell from this thread's magazine, or NULL. */
 static ALWAYS_INLINE void *heap_alloc_hit(size_t n) {
     if (unlikely(n > DIRECT_SIZE_MAX)) return NULL;
-    struct magazine *m = heap_current->by_size[(n + GRAIN_BYTES - 1) / GRAIN_BYTES];
+    struct heap *h = heap_seize();
+    struct magazine *m = h->by_size[(n + GRAIN_BYTES - 1) / GRAIN_BYTES];
     struct cell_ref *e = m->top - 1;
     void *cell = e->cell;
-    if (unlikely(cell == NULL)) return NULL; /* the entry below the oldest one */
-    relaxed_store(e->byte, CELL_LIVE);
-    m->top = e;
+    if (likely(cell != NULL)) { /* as it is in the entry below the oldest one */
+        relaxed_store(e->byte, CELL_LIVE);
+        m->top = e;
+    }
+    heap_release(h);
     return cell;
 }
 

@@ -18,28 +18,45 @@ static void release_bins(void) {
         for (unsigned class = 0; class < CLASS_COUNT; class++) lock_release_unranked(&lane_get(i)->bins[class].lock);
 }
 
+/* From prepare to parent or child, guarded by registry_lock: the forking thread's heap, and which thread it is (the address of
+ * its heap_current; read without the lock only to ask whether it is the caller). */
+static struct heap_use forking;
+static struct heap **forking_thread;
+
 void fork_prepare(void) {
-    lock_take(&heap_late_lock, RANK_LATE);
+    struct heap_use use = heap_enter();
+    if (use.is_nested) return;
+    if (use.heap == NULL || !heap_is_shared(use.heap)) lock_take(&heap_late_lock, RANK_LATE); /* else heap_enter did */
     lock_take(&registry_lock, RANK_REGISTRY);
     take_bins();
     lock_take(&message_pool_lock, RANK_POOL);
     lock_take(&purge_lock, RANK_PURGE);
     lock_take(&span_lock, RANK_SPAN);
     lock_take(&meta_lock, RANK_META);
+    forking = use;
+    relaxed_store(&forking_thread, &heap_current);
 }
 
-void fork_parent(void) {
+static void release_all(void) {
+    struct heap_use use = forking;
+    relaxed_store(&forking_thread, NULL);
     lock_release(&meta_lock, RANK_META);
     lock_release(&span_lock, RANK_SPAN);
     lock_release(&purge_lock, RANK_PURGE);
     lock_release(&message_pool_lock, RANK_POOL);
     release_bins();
     lock_release(&registry_lock, RANK_REGISTRY);
-    lock_release(&heap_late_lock, RANK_LATE);
+    if (use.heap == NULL || !heap_is_shared(use.heap)) lock_release(&heap_late_lock, RANK_LATE);
+    heap_leave(use);
+}
+
+void fork_parent(void) {
+    if (relaxed_load(&forking_thread) == &heap_current) release_all();
 }
 
 void fork_child(void) {
-    registry_keep_only_locked(heap_current);
+    if (forking_thread != &heap_current) return;
+    registry_keep_only_locked(forking.heap);
     /* A lock's word may say that somebody sleeps: nobody does here, and a wake-up for nobody is harmless. */
-    fork_parent();
+    release_all();
 }

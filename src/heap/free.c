@@ -1,5 +1,6 @@
 #include "heap/free.h"
 
+#include "heap/nested.h"
 #include "os/fail.h"
 #include "span/large.h"
 #include "thread/outgoing.h"
@@ -17,7 +18,7 @@ _Noreturn COLD static void fail_cell(const void *p, const struct descriptor *d) 
 
 /* Stops the program: p is not in a run of any lane. Only the names of errors are found here, without locks but for the list of
  * large blocks. */
-_Noreturn COLD static void fail_elsewhere(const void *p, const struct descriptor *d) {
+_Noreturn COLD static void fail_elsewhere(const void *p, const struct descriptor *d, bool is_nested) {
     struct large l;
     switch (d->owner) {
     case OWNER_ZONE: fail_zone_free(p);
@@ -27,7 +28,7 @@ _Noreturn COLD static void fail_elsewhere(const void *p, const struct descriptor
         break;
     default: break;
     }
-    if (large_find(p, &l)) fail_invalid_free(p, (size_t)((const char *)p - l.base), l.bytes, "block");
+    if (!is_nested && large_find(p, &l)) fail_invalid_free(p, (size_t)((const char *)p - l.base), l.bytes, "block");
     fail_foreign_free(p);
 }
 
@@ -41,6 +42,11 @@ static bool find_cell(const void *p, const struct descriptor *d, struct cell_ref
 static void free_cell(struct heap *h, void *p, const struct descriptor *d) {
     struct cell_ref ref;
     if (!find_cell(p, d, &ref) || cell_state(ref.byte) != CELL_LIVE) fail_cell(p, d);
+    if (h == NULL) {
+        /* No memory for a heap: the cell goes straight back to its run. */
+        bin_give_back_live(&lane_get(d->owner - 1u)->bins[run_of(d)->class], &ref, 1);
+        return;
+    }
     if (d->owner != h->owner) {
         outgoing_add(h, d->owner - 1u, p, run_of(d)->cell_bytes);
         return;
@@ -51,24 +57,19 @@ static void free_cell(struct heap *h, void *p, const struct descriptor *d) {
     else heap_push_slow(h, m, ref);
 }
 
+static bool is_nested_memory(const struct descriptor *d) {
+    return d->owner == OWNER_NESTED || d->owner == OWNER_NESTED_LARGE;
+}
+
 NOINLINE void heap_free_slow(void *p) {
+    if (p == NULL) return;
     const struct descriptor *d = page_map_find(p);
-    if (likely(owner_is_lane(d->owner))) {
-        struct heap *h = heap_enter(heap_current);
-        if (h == NULL) {
-            /* No memory for a heap: the cell goes straight back to its run. */
-            struct message m = {.count = 1};
-            m.cell[0] = p;
-            lane_drain_message(lane_get(d->owner - 1u), &m);
-            return;
-        }
-        free_cell(h, p, d);
-        heap_leave(h);
-    } else if (p == NULL) {
-        return;
-    } else if (d->owner == OWNER_LARGE) {
-        large_free(p);
-    } else {
-        fail_elsewhere(p, d);
-    }
+    bool is_cell = owner_is_lane(d->owner);
+    struct heap_use use = heap_enter();
+    if (likely(is_cell && !use.is_nested)) free_cell(use.heap, p, d);
+    else if (is_nested_memory(d)) nested_free(p);
+    else if (!is_cell && d->owner != OWNER_LARGE) fail_elsewhere(p, d, use.is_nested);
+    else if (use.is_nested) nested_free_later(p, d);
+    else large_free(p);
+    heap_leave(use);
 }

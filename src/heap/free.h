@@ -2,7 +2,7 @@
  *
  * The checks, on every call and in every build:
  *
- *   owner      the page map says for any 64-bit value whether the address is in a run of this lane; NULL, foreign addresses,
+ *   owner      the run index says for any 64-bit value whether the address is in a run of this lane; NULL, foreign addresses,
  *              large blocks, zones and other lanes differ here, in one comparison
  *   exactness  offset * reciprocal: its high half is the index of the cell, and its low half is below the reciprocal just when
  *              the address is the start of the cell (run.h)
@@ -13,6 +13,7 @@
 #ifndef HUDDLE_HEAP_FREE_H
 #define HUDDLE_HEAP_FREE_H
 
+#include "run/index.h"
 #include "thread/heap.h"
 
 /* NULL, large blocks, cells of other lanes, full magazines, threads without a heap; and wrong pointers, which stop the program. */
@@ -20,22 +21,25 @@ void heap_free_slow(void *p);
 
 /* Frees the block p, or does nothing for NULL. Stops the program when p is anything else. */
 static ALWAYS_INLINE void heap_free(void *p) {
-    const struct descriptor *d = page_map_find(p);
-    struct heap *h = heap_current;
-    if (likely(d->owner == h->owner)) {
-        struct magazine *m = (struct magazine *)((char *)h + d->magazine);
-        uint64_t product = (uint64_t)((uint32_t)(uintptr_t)p - d->start) * m->reciprocal;
+    uintptr_t unit = (uintptr_t)p >> UNIT_SHIFT;
+    size_t slot = index_slot(unit);
+    struct heap *h = heap_seize();
+    if (likely(foldable_load(&run_index.key[slot]) == unit + h->owner_key)) {
+        struct magazine *m = (struct magazine *)((char *)h + run_index.place[slot].magazine);
+        uint64_t product = (uint64_t)((uint32_t)(uintptr_t)p - run_index.place[slot].start) * m->reciprocal;
         if (likely((uint32_t)product < m->reciprocal)) {
-            uint8_t *byte = d->cells + (product >> 32);
+            uint8_t *byte = run_index.cells[slot] + (product >> 32);
             struct cell_ref *top = m->top;
-            if (likely(*byte == CELL_LIVE && top != m->limit)) {
+            if (likely(foldable_load(byte) == CELL_LIVE && top != m->limit)) {
                 relaxed_store(byte, CELL_CACHED);
                 *top = (struct cell_ref){p, byte};
                 m->top = top + 1;
+                heap_release(h);
                 return;
             }
         }
     }
+    heap_release(h);
     heap_free_slow(p);
 }
 

@@ -1,11 +1,13 @@
 #include "heap/query.h"
 
 #include "heap/free.h"
+#include "heap/nested.h"
 #include "span/large.h"
 
 size_t heap_usable(const void *p) {
     const struct descriptor *d = page_map_find(p);
     if (d->owner == OWNER_LARGE) return large_usable(p);
+    if (d->owner == OWNER_NESTED || d->owner == OWNER_NESTED_LARGE) return nested_usable(p);
     if (!owner_is_lane(d->owner)) return 0;
     size_t bytes = descriptor_cell_bytes(d), offset = (uint32_t)(uintptr_t)p - d->start;
     bool is_live = offset % bytes == 0 && offset / bytes < run_of(d)->cells && cell_state(d->cells + offset / bytes) == CELL_LIVE;
@@ -24,6 +26,10 @@ size_t heap_good_size(size_t n) {
 }
 
 bool heap_owns(const void *p) {
+    if (page_map_find(p)->owner != OWNER_NONE) return true;
     struct large l;
-    return page_map_find(p)->owner != OWNER_NONE || large_find(p, &l);
+    struct heap_use use = heap_enter();
+    bool is_inside = !use.is_nested && large_find(p, &l);
+    heap_leave(use);
+    return is_inside;
 }

@@ -1,6 +1,6 @@
 #include "observe/stats.h"
 
-#include "heap/query.h"
+#include "heap/nested.h"
 #include "os/memory.h"
 #include "span/large.h"
 #include "span/meta.h"
@@ -71,11 +71,8 @@ static void count_heaps(struct huddle_stats *s) {
     lock_release(&registry_lock, RANK_REGISTRY);
 }
 
-void stats_collect(struct huddle_stats *s) {
-    size_t size = s->struct_size;
-    for (size_t i = 0; i < sizeof *s / sizeof(size_t); i++) ((size_t *)(void *)s)[i] = 0;
-    s->struct_size = size;
-    for (unsigned class = 0; class < CLASS_COUNT; class++) s->classes[class].cell_bytes = size_class_bytes(class);
+static void count_all(struct huddle_stats *s) {
+    nested_drain();
     count_runs(s);
     count_heaps(s);
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
@@ -91,6 +88,19 @@ void stats_collect(struct huddle_stats *s) {
     s->live_bytes += large.bytes;
     s->dirty_bytes += large.kept_bytes;
     s->metadata_bytes = meta_used_bytes();
+    struct nested_totals nested = nested_count();
+    s->live_blocks += nested.blocks;
+    s->live_bytes += nested.bytes;
+}
+
+void stats_collect(struct huddle_stats *s) {
+    size_t size = s->struct_size;
+    for (size_t i = 0; i < sizeof *s / sizeof(size_t); i++) ((size_t *)(void *)s)[i] = 0;
+    s->struct_size = size;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) s->classes[class].cell_bytes = size_class_bytes(class);
+    struct heap_use use = heap_enter();
+    if (!use.is_nested) count_all(s);
+    heap_leave(use);
     struct os_counters os = os_memory_counters();
     s->mapped_bytes = os.mapped_bytes;
     s->peak_mapped_bytes = os.peak_mapped_bytes;
@@ -99,9 +109,11 @@ void stats_collect(struct huddle_stats *s) {
 }
 
 void stats_check_all(void) {
+    struct heap_use use = heap_enter();
+    if (use.heap != NULL) heap_check(use.heap);
     for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++) lane_check(lane_get(i));
     lock_take(&span_lock, RANK_SPAN);
     for (struct region *r = span_regions; r != NULL; r = r->next) region_check(r);
     lock_release(&span_lock, RANK_SPAN);
-    if (heap_current != &heap_empty && heap_current != &heap_late) heap_check(heap_current);
+    heap_leave(use);
 }

@@ -1,6 +1,7 @@
 #include "run/run.h"
 
 #include "os/fail.h"
+#include "run/index.h"
 #include "span/meta.h"
 #include "span/span.h"
 
@@ -55,6 +56,7 @@ struct run *run_create(unsigned class, unsigned lane, uint32_t serial) {
         d->start = (uint32_t)(uintptr_t)r->base;
         d->magazine = (uint16_t)(class << MAGAZINE_SHIFT);
         release_store(&d->owner, (uint16_t)(lane + 1));
+        index_add(r->base + i * UNIT_BYTES, d);
     }
     return r;
 }
@@ -63,6 +65,7 @@ void run_destroy(struct run *r) {
     ASSERT(r->used == 0 && !r->is_listed);
     char *base = r->base;
     size_t units = r->units;
+    for (size_t i = 0; i < units; i++) index_remove(base + i * UNIT_BYTES, page_map_find(base + i * UNIT_BYTES));
     page_map_set_owner(base, units, OWNER_WAS_RUN);
     meta_free(r, record_bytes(r->cells));
     span_free(base, units);

@@ -135,10 +135,7 @@ static void *direct_alloc(size_t bytes, size_t room, size_t alignment, bool *is_
         }
     }
     purge_note_taken(room / UNIT_BYTES, *is_zero);
-    lock_take(&span_lock, RANK_SPAN);
-    bool is_covered = page_map_cover_locked(l->base, 1);
-    lock_release(&span_lock, RANK_SPAN);
-    if (!is_covered) {
+    if (!page_map_cover(l->base, 1)) {
         release_mapping(l);
         return NULL;
     }
@@ -265,10 +262,7 @@ static void *move_direct(struct large *l, size_t bytes) {
     struct large to = {0};
     size_t room = units_for(bytes + bytes / 4) * UNIT_BYTES, old_bytes = (size_t)(l->map_base + l->map_bytes - l->base);
     if (room < bytes || !map_aligned(&to, room, UNIT_BYTES, true)) return NULL;
-    lock_take(&span_lock, RANK_SPAN);
-    bool is_covered = page_map_cover_locked(to.base, 1);
-    lock_release(&span_lock, RANK_SPAN);
-    if (!is_covered || !os_move(l->base, old_bytes, to.base, room)) {
+    if (!page_map_cover(to.base, 1) || !os_move(l->base, old_bytes, to.base, room)) {
         os_unmap(to.map_base, to.map_bytes);
         return NULL;
     }

@@ -4,15 +4,18 @@
 
 struct page_map page_map;
 
-bool page_map_cover_locked(const void *start, size_t bytes) {
+bool page_map_cover(const void *start, size_t bytes) {
     size_t first = (uintptr_t)start >> LEAF_SHIFT;
     size_t last = ((uintptr_t)start + bytes - 1) >> LEAF_SHIFT;
     if (last >= TOP_ENTRIES) return false;
     for (size_t t = first; t <= last; t++) {
-        if (page_map.top[t] != 0) continue;
-        char *leaf = os_map(NULL, LEAF_UNITS * sizeof(struct descriptor));
+        if (acquire_load(&page_map.top[t]) != 0) continue;
+        size_t leaf_bytes = LEAF_UNITS * sizeof(struct descriptor);
+        char *leaf = os_map(NULL, leaf_bytes);
         if (leaf == NULL) return false;
-        release_store(&page_map.top[t], (uintptr_t)leaf - (uintptr_t)page_map.zero_leaf);
+        uintptr_t none = 0, distance = (uintptr_t)leaf - (uintptr_t)page_map.zero_leaf;
+        if (!__atomic_compare_exchange_n(&page_map.top[t], &none, distance, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            os_unmap(leaf, leaf_bytes);
     }
     return true;
 }

@@ -43,6 +43,8 @@ enum owner {
     OWNER_WAS_RUN = 0x8002,  /* free now; start and magazine say what it was, for messages */
     OWNER_WAS_LARGE = 0x8003, /* free now; start is its size in KiB; magazine is 1 in its first unit */
     OWNER_ZONE = 0x8004,     /* a zone's chunk */
+    OWNER_NESTED = 0x8005,       /* cells for calls from signal handlers: cells points to the run (heap/nested.c) */
+    OWNER_NESTED_LARGE = 0x8006, /* the first unit of a block for such a call: cells points to its record */
 };
 
 struct descriptor {
@@ -72,8 +74,8 @@ static ALWAYS_INLINE struct descriptor *page_map_find(const void *p) {
     return (struct descriptor *)(at + ((a >> (UNIT_SHIFT - 4)) & ((LEAF_UNITS - 1) << 4)));
 }
 
-/* Makes the leaves for `bytes` from `start`. Returns false when there is no memory for one. Callers hold the span lock. */
-bool page_map_cover_locked(const void *start, size_t bytes);
+/* Makes the leaves for `bytes` from `start`. Returns false when there is no memory for one. Lock-free. */
+bool page_map_cover(const void *start, size_t bytes);
 
 /* Writes the same owner, and nothing else, into `units` descriptors from `start`. */
 void page_map_set_owner(const void *start, size_t units, enum owner owner);

@@ -35,17 +35,15 @@ static bool add_region(struct region *r, char *p, size_t n) {
     char *base = (char *)round_up((uintptr_t)p, UNIT_BYTES);
     r->base = base;
     r->units = (uint32_t)min_size((size_t)(p + n - base) / UNIT_BYTES, REGION_UNITS);
+    if (!page_map_cover(base, (size_t)r->units * UNIT_BYTES)) return false;
+    page_map_set_owner(base, r->units, OWNER_FREE);
     lock_take(&span_lock, RANK_SPAN);
-    bool is_covered = page_map_cover_locked(base, (size_t)r->units * UNIT_BYTES);
-    if (is_covered) {
-        page_map_set_owner(base, r->units, OWNER_FREE);
-        region_put_locked(r, 0, r->units, false);
-        *last_link = r;
-        last_link = &r->next;
-        region_bytes += n;
-    }
+    region_put_locked(r, 0, r->units, false);
+    *last_link = r;
+    last_link = &r->next;
+    region_bytes += n;
     lock_release(&span_lock, RANK_SPAN);
-    return is_covered;
+    return true;
 }
 
 /* How large the next region should be: a quarter of what there is, so that their number grows with the logarithm. */

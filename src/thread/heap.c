@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "os/fail.h"
 #include "os/system.h"
+#include "run/index.h"
 #include "span/meta.h"
 #include "thread/outgoing.h"
 #include "thread/registry.h"
@@ -12,11 +13,13 @@
 #define HEAP_WITHOUT_CELLS(name)                                                                                       \
     {                                                                                                                  \
         .magazines = {[0 ... CLASS_COUNT - 1] = MAGAZINE_EMPTY},                                                        \
-        .by_size = {[0 ... DIRECT_SIZES - 1] = name.magazines}, .owner = OWNER_NOBODY                                   \
+        .by_size = {[0 ... DIRECT_SIZES - 1] = name.magazines}, .owner = OWNER_NOBODY,                                  \
+        .owner_key = (uint64_t)OWNER_NOBODY << INDEX_OWNER_SHIFT                                                       \
     }
 
 struct heap heap_empty = HEAP_WITHOUT_CELLS(heap_empty);
 struct heap heap_late = HEAP_WITHOUT_CELLS(heap_late);
+struct heap heap_busy = HEAP_WITHOUT_CELLS(heap_busy);
 
 __thread struct heap *heap_current __attribute__((tls_model("initial-exec"), visibility("hidden"))) = &heap_empty;
 
@@ -30,10 +33,11 @@ void heap_init(struct heap *h, struct lane *l) {
     for (size_t i = 0; i < DIRECT_SIZES; i++) h->by_size[i] = &h->magazines[size_class_of(i * GRAIN_BYTES)];
     h->lane = l;
     h->owner = l->number + 1;
+    h->owner_key = (uint64_t)h->owner << INDEX_OWNER_SHIFT;
     h->random = options.shuffle ? os_entropy() | 1 : 1;
 }
 
-static struct heap *create(void) {
+struct heap *heap_create(void) {
     struct heap *h = meta_alloc(sizeof *h);
     if (h == NULL) return NULL;
     lock_take(&registry_lock, RANK_REGISTRY);
@@ -48,33 +52,48 @@ static struct heap *create(void) {
     return NULL;
 }
 
-struct heap *heap_enter(struct heap *h) {
-    if (likely(h != &heap_empty && h != &heap_late)) return h;
-    if (h == &heap_empty) {
-        if (heap_before_first != NULL) heap_before_first();
-        h = create();
-        if (h == NULL) return NULL;
-        heap_current = h;
-        if (heap_created != NULL) heap_created();
-        return h;
-    }
+/* The shared heap, locked; NULL, not locked, when there is no memory. */
+static struct heap *enter_late(void) {
     lock_take(&heap_late_lock, RANK_LATE);
-    h = late_shared;
+    struct heap *h = late_shared;
     if (h == NULL) {
-        h = create();
+        h = heap_create();
         relaxed_store(&late_shared, h);
     }
     if (h == NULL) lock_release(&heap_late_lock, RANK_LATE);
     return h;
 }
 
-bool heap_is_shared(const struct heap *h) {
-    return h == relaxed_load(&late_shared);
+struct heap_use heap_enter(void) {
+    struct heap *h = heap_seize();
+    struct heap_use use = {.heap = h, .current = h, .is_nested = h == &heap_busy};
+    if (likely(h != &heap_empty && h != &heap_late && !use.is_nested)) return use;
+    use.heap = NULL;
+    if (use.is_nested) return use;
+    if (h == &heap_late) {
+        use.heap = enter_late();
+        return use;
+    }
+    if (heap_before_first != NULL) heap_before_first();
+    h = heap_create();
+    if (h == NULL) return use;
+    use.heap = use.current = h;
+    if (heap_created != NULL) {
+        /* Asks libc, which may allocate: with the new heap. */
+        heap_release(h);
+        heap_created();
+        use.current = heap_seize();
+    }
+    return use;
 }
 
-void heap_leave(struct heap *h) {
-    /* Only a holder of the lock can have the shared heap for its h. */
-    if (h != NULL && heap_is_shared(h)) lock_release(&heap_late_lock, RANK_LATE);
+void heap_leave(struct heap_use use) {
+    if (use.heap != NULL && heap_is_shared(use.heap)) lock_release(&heap_late_lock, RANK_LATE);
+    heap_release(use.current);
+}
+
+bool heap_is_shared(const struct heap *h) {
+    return h == relaxed_load(&late_shared);
 }
 
 /* xorshift64*: good enough to make the order unknown, three shifts a number. */
@@ -194,10 +213,9 @@ static void destroy(struct heap *h) {
 }
 
 void heap_thread_exit(void) {
-    struct heap *h = heap_current;
-    if (h == &heap_late) return;
-    heap_current = &heap_late;
-    if (h != &heap_empty) destroy(h);
+    struct heap *h = heap_seize();
+    if (h != &heap_late && h != &heap_empty && h != &heap_busy) destroy(h);
+    heap_release(h == &heap_busy ? h : &heap_late);
 }
 
 void heap_check(const struct heap *h) {

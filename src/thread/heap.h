@@ -5,6 +5,10 @@
  * to heap_late; so that no fast path asks whether there is a heap. Calls that find one of the two take the slow path,
  * where heap_enter makes a heap, or takes the shared heap for late calls under its lock.
  *
+ * The pointer is also the lock against the thread's own signal handlers: while a call touches the heap, or holds any lock of
+ * the allocator, the pointer leads to heap_busy, a third heap without cells. A call from a handler at that time misses into the
+ * slow path, sees that it is nested, and works without heap and locks (heap/nested.h).
+ *
  * Everything is owned by the thread, but `next` and `previous` (guarded by the registry's lock). */
 #ifndef HUDDLE_THREAD_HEAP_H
 #define HUDDLE_THREAD_HEAP_H
@@ -21,6 +25,7 @@ enum {
 struct heap {
     struct magazine magazines[CLASS_COUNT];   /* first: descriptors hold offsets from the heap */
     struct magazine *by_size[DIRECT_SIZES];   /* [(n + 15) / 16] */
+    uint64_t owner_key;                       /* owner << INDEX_OWNER_SHIFT, to compare with the run index */
     uint32_t owner;                           /* what the page map says of runs of its lane */
     uint32_t spare_count;
     struct lane *lane;
@@ -33,7 +38,7 @@ struct heap {
 
 _Static_assert(offsetof(struct heap, magazines) == 0, "descriptors hold offsets from the heap");
 
-extern struct heap heap_empty, heap_late;
+extern struct heap heap_empty, heap_late, heap_busy;
 
 extern __thread struct heap *heap_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -45,10 +50,34 @@ extern struct lock heap_late_lock;
 void heap_before_first(void) __attribute__((weak));
 void heap_created(void) __attribute__((weak));
 
-/* The heap to work on in a slow path, given what heap_current leads to: that heap itself, a new one, or the shared one, locked. NULL
- * when there is no memory. heap_leave ends what heap_enter began. */
-struct heap *heap_enter(struct heap *h);
-void heap_leave(struct heap *h);
+/* What the compiler may not move over: everything between heap_seize and heap_release happens there, as a signal handler of this
+ * thread sees it. */
+#define signal_fence() __asm__ volatile("" ::: "memory")
+
+/* Takes the calling thread's heap for itself, so that a call from a signal handler finds heap_busy; heap_release puts it back.
+ * Two plain stores: nobody but this thread and its handlers looks. */
+static ALWAYS_INLINE struct heap *heap_seize(void) {
+    struct heap *h = heap_current;
+    heap_current = &heap_busy;
+    signal_fence();
+    return h;
+}
+
+static ALWAYS_INLINE void heap_release(struct heap *h) {
+    signal_fence();
+    heap_current = h;
+}
+
+/* What a slow path works with: the thread's heap, a new one, or the shared one, locked. */
+struct heap_use {
+    struct heap *heap;    /* NULL when there is no memory for one, or is_nested */
+    struct heap *current; /* what heap_leave puts back */
+    bool is_nested;       /* a signal handler interrupted this thread in the allocator: touch no heap and take no lock */
+};
+
+/* Everything that takes a lock, or touches a heap, stands between these two. */
+struct heap_use heap_enter(void);
+void heap_leave(struct heap_use use);
 
 /* Whether it is the shared heap for late calls. */
 bool heap_is_shared(const struct heap *h);
@@ -61,6 +90,9 @@ void heap_push_slow(struct heap *h, struct magazine *m, struct cell_ref cell);
 
 /* Puts everything that the heap caches back into the lanes: magazines, outgoing messages, and its lane's inbox. */
 void heap_flush(struct heap *h);
+
+/* Makes a heap, for heap_enter and tests. */
+struct heap *heap_create(void);
 
 /* The end of the calling thread: its heap is given up; calls that still come go through the shared one. */
 void heap_thread_exit(void);

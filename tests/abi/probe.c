@@ -1,10 +1,11 @@
 /* Says from inside a program what huddle is doing. Run by check_options.py and check_json.py.
  *
  *   probe option KEY...   the values of options, one KEY=VALUE a line
- *   probe lanes           how many lanes there are
+ *   probe lanes           how many lanes there are when there are more threads than lanes
  *   probe json            a report in JSON, after allocating, and then live_bytes and live_blocks as huddle_stats has them
  *   probe secure          whether the process runs with other rights than its caller's (AT_SECURE) */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +40,34 @@ static int print_json(void) {
     return write(STDOUT_FILENO, line, (size_t)n) != n;
 }
 
+enum { THREADS = 70 };
+static pthread_barrier_t barrier;
+
+static void *allocate_and_wait(void *argument) {
+    free(malloc(100));
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return argument;
+}
+
+static int print_lanes(void) {
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&barrier, NULL, THREADS + 1);
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, allocate_and_wait, NULL) != 0) return 1;
+    pthread_barrier_wait(&barrier);
+    bool filled = FIND(huddle_stats)(&stats);
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    printf("%zu\n", stats.lanes);
+    return !filled;
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "option") == 0) return print_options(argv + 2);
     if (strcmp(what, "json") == 0) return print_json();
-    if (strcmp(what, "lanes") == 0) return FIND(huddle_stats)(&stats) ? printf("%zu\n", stats.lanes) < 0 : 1;
+    if (strcmp(what, "lanes") == 0) return print_lanes();
     if (strcmp(what, "secure") == 0) return printf("%lu\n", getauxval(AT_SECURE)) < 0;
     return 2;
 }

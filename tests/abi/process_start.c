@@ -23,13 +23,14 @@ static void make_first_call(int argc, char **argv, char **environment) {
     else if (strcmp(call, "calloc") == 0) first = calloc(10, 100);
     else if (strcmp(call, "malloc") == 0) first = malloc(100);
     else if (strcmp(call, "malloc_large") == 0) first = malloc(5 * MIB);
-    else if (strcmp(call, "malloc_impossible") == 0) was_called = malloc(opaque_size(SIZE_MAX)) == NULL;
+    else if (strcmp(call, "malloc_impossible") == 0) was_called = malloc(opaque_size(SIZE_MAX)) == NULL && errno == ENOMEM;
     else if (strcmp(call, "memalign") == 0) first = memalign(MIB, 100);
     else if (strcmp(call, "posix_memalign") == 0) was_called = posix_memalign(&first, 64, 100) == 0;
     else if (strcmp(call, "malloc_trim") == 0) malloc_trim(0);
     else if (strcmp(call, "mallinfo2") == 0) mallinfo2();
     else if (strcmp(call, "mallopt") == 0) mallopt(M_ARENA_MAX, 1);
     else if (strcmp(call, "none") != 0) was_called = false;
+    if (strcmp(call, "malloc_impossible") == 0) errno = 0; /* this one is our own doing */
 }
 
 static void (*const before_all_constructors)(int, char **, char **)

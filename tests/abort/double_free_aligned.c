@@ -5,11 +5,12 @@
 
 int main(int argc, char **argv) {
     (void)argc;
-    void *p = memalign(size_argument(argv, 1), size_argument(argv, 2));
+    size_t alignment = size_argument(argv, 1);
+    void *p = memalign(alignment, size_argument(argv, 2));
     if (p == NULL) return 4;
     size_t bytes = malloc_usable_size(p);
     free(p);
-    expect_double_free(p, bytes);
+    expect_double_free_of(alignment > LARGEST_CELL ? "block" : noun(bytes), p, bytes);
     free(hidden(p));
     return not_stopped();
 }

@@ -29,17 +29,26 @@ __attribute__((format(printf, 1, 2))) static inline void say(const char *format,
     if (write(STDOUT_FILENO, line, (size_t)n) != n) _exit(2);
 }
 
+/* What a block of so many bytes is, unless it is aligned to more than the largest cell: then it is a block too. */
 static inline const char *noun(size_t bytes) {
     return bytes <= LARGEST_CELL ? "cell" : "block";
 }
 
 /* The line that the next call is expected to stop the program with. `bytes` is the usable size of the block. */
+static inline void expect_double_free_of(const char *what, const void *p, size_t bytes) {
+    say("huddle: double free of %p (a %zu-byte %s)\n", p, bytes, what);
+}
+
 static inline void expect_double_free(const void *p, size_t bytes) {
-    say("huddle: double free of %p (a %zu-byte %s)\n", p, bytes, noun(bytes));
+    expect_double_free_of(noun(bytes), p, bytes);
+}
+
+static inline void expect_invalid_free_of(const char *what, const void *p, size_t offset, size_t bytes) {
+    say("huddle: invalid free of %p: %zu bytes into a %zu-byte %s\n", p, offset, bytes, what);
 }
 
 static inline void expect_invalid_free(const void *p, size_t offset, size_t bytes) {
-    say("huddle: invalid free of %p: %zu bytes into a %zu-byte %s\n", p, offset, bytes, noun(bytes));
+    expect_invalid_free_of(noun(bytes), p, offset, bytes);
 }
 
 static inline void expect_foreign_free(const void *p) {
@@ -62,15 +71,15 @@ static inline size_t size_argument(char **argv, int i) {
     return strtoul(argv[i], NULL, 10);
 }
 
-/* Frees p by the entry point of that name. */
+/* Frees p by the entry point of that name. Does not allocate before: a block that was freed could be handed out again. */
 static inline void free_by(const char *entry, void *p, size_t size) {
-    void *address = dlsym(RTLD_DEFAULT, entry);
+    void *address;
     if (strcmp(entry, "realloc") == 0) p = realloc(hidden(p), size + 1);
     else if (strcmp(entry, "realloc_smaller") == 0) p = realloc(hidden(p), size / 2 + 1);
     else if (strcmp(entry, "realloc_same") == 0) p = realloc(hidden(p), size);
     else if (strcmp(entry, "realloc_0") == 0) p = realloc(hidden(p), 0);
     else if (strcmp(entry, "reallocarray") == 0) p = reallocarray(hidden(p), 2, size);
-    else if (address == NULL) _exit(5);
+    else if ((address = dlsym(RTLD_DEFAULT, entry)) == NULL) _exit(5);
     else if (strcmp(entry, "free_sized") == 0) ((void (*)(void *, size_t))address)(p, size);
     else if (strcmp(entry, "free_aligned_sized") == 0) ((void (*)(void *, size_t, size_t))address)(p, 16, size);
     else ((void (*)(void *))address)(hidden(p));

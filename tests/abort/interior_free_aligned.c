@@ -7,12 +7,12 @@
 /* Also at multiples of the alignment, where another aligned block could begin. */
 int main(int argc, char **argv) {
     (void)argc;
-    char *p = memalign(size_argument(argv, 1), size_argument(argv, 2));
-    size_t offset = size_argument(argv, 3);
+    size_t alignment = size_argument(argv, 1), offset = size_argument(argv, 3);
+    char *p = memalign(alignment, size_argument(argv, 2));
     if (p == NULL) return 4;
     size_t bytes = malloc_usable_size(p);
     if (offset >= bytes) return 77;
-    expect_invalid_free(p + offset, offset, bytes);
+    expect_invalid_free_of(alignment > LARGEST_CELL ? "block" : noun(bytes), p + offset, offset, bytes);
     free(hidden(p + offset));
     return not_stopped();
 }

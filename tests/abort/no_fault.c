@@ -30,7 +30,7 @@ static void free_block(unsigned random, void *p, size_t n) {
 static void *all_sizes(void *argument) {
     void **mine = argument;
     unsigned random = (unsigned)((void *(*)[SLOTS])argument - slots) + 1;
-    for (size_t n = 0; n < LARGEST; n += n < 5000 ? 1 : 13) {
+    for (size_t n = 0; n < LARGEST; n += n < 3000 ? 1 : 31) {
         random = random * 1103515245u + 12345;
         void **slot = &mine[(random >> 8) % SLOTS];
         free_block(random >> 20, *slot, 0);
@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
         all_sizes(slots[0]);
         return 0;
     }
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < 2; round++) {
         run(THREADS, all_sizes, 0);
         run(THREADS, free_other_half, 1);
     }

@@ -15,7 +15,8 @@ for key in 1 500 1008; do echo "$key: ${seen[$key]}"; done
 
 text=
 for i in $(seq 1 3000); do text+="line $i of the text; "; done
-echo "${#text} ${#text//e/}"
+stripped=${text//e/}
+echo "${#text} ${#stripped}"
 replaced=${text//line/LINE}
 echo "${replaced:100:60}"
 tr ';' '\n' <<<"$replaced" | wc -l

@@ -8,7 +8,7 @@ my $seed = 1;
 sub rnd { $seed = ($seed * 1103515245 + 12345) & 0x7fffffff; return ($seed >> 8) % $_[0] }
 
 my (%count, @words);
-push @words, join '', map { chr(97 + rnd(6)) } 1 .. 3 + rnd(3) for 1 .. 60000;
+push @words, join '', map { chr(97 + rnd(6)) } 1 .. 3 + rnd(3) for 1 .. 30000;
 $count{$_}++ for @words;
 my @top = (sort { $count{$b} <=> $count{$a} || $a cmp $b } keys %count)[0 .. 9];
 print join(' ', map {"$_=$count{$_}"} @top), "\n";
