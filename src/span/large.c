@@ -99,14 +99,20 @@ static bool map_aligned(struct large *l, size_t n, size_t alignment, bool is_res
     return true;
 }
 
-/* The smallest kept mapping that holds n bytes at `alignment` and is not much larger. */
+static size_t room_of(const struct large *l) {
+    return (size_t)(l->map_base + l->map_bytes - l->base);
+}
+
+/* The kept mapping whose size is nearest to n bytes, taken from the list. */
 static struct large *take_kept(size_t n, size_t alignment) {
     struct large *best = NULL;
+    size_t least = SIZE_MAX;
     lock_take(&span_lock, RANK_SPAN);
     for (struct large *l = kept; l != NULL; l = l->next) {
-        size_t room = (size_t)(l->map_base + l->map_bytes - l->base);
-        if (room < n || room - n > n / 4 || ((uintptr_t)l->base & (alignment - 1)) != 0) continue;
-        if (best == NULL || l->map_bytes < best->map_bytes) best = l;
+        size_t room = room_of(l), difference = room > n ? room - n : n - room;
+        if (difference >= least || ((uintptr_t)l->base & (alignment - 1)) != 0) continue;
+        best = l;
+        least = difference;
     }
     if (best != NULL) {
         unlink_locked(&kept, best);
@@ -122,11 +128,53 @@ static void release_mapping(struct large *l) {
     meta_free(l, sizeof *l);
 }
 
-static void *direct_alloc(size_t bytes, size_t room, size_t alignment, bool *is_zero) {
+/* Moves the pages of a mapping to a place with `room` bytes, more than it has. On failure nothing has changed. */
+static bool move_mapping(struct large *l, size_t room) {
+    struct large to = {0};
+    if (!map_aligned(&to, room, UNIT_BYTES, true)) return false;
+    if (!page_map_cover(to.base, 1) || !os_move(l->base, room_of(l), to.base, room)) {
+        os_unmap(to.map_base, to.map_bytes);
+        return false;
+    }
+    l->base = to.base;
+    l->map_base = to.map_base;
+    l->map_bytes = to.map_bytes;
+    return true;
+}
+
+/* Gives a mapping at least `room` bytes, in place or by moving it. */
+static bool grow_mapping(struct large *l, size_t room, size_t room_if_moved) {
+    size_t old = room_of(l);
+    if (old >= room) return true;
+    if (os_resize(l->base, old, room)) {
+        l->map_bytes += room - old;
+        return true;
+    }
+    return move_mapping(l, room_if_moved);
+}
+
+/* Cuts off what a mapping has beyond `room` bytes, if that is much. */
+static void shrink_mapping(struct large *l, size_t room) {
+    size_t surplus = room_of(l) - room;
+    if (surplus > room / 4 && os_unmap(l->base + room, surplus)) l->map_bytes -= surplus;
+}
+
+/* A kept mapping made to fit: its pages are there already, which costs less than faulting in new ones. NULL when none is kept. */
+static struct large *reuse_kept(size_t room, size_t alignment) {
     struct large *l = take_kept(room, alignment);
+    if (l == NULL) return NULL;
+    if ((room_of(l) < room && alignment > UNIT_BYTES) || !grow_mapping(l, room, room)) {
+        release_mapping(l);
+        return NULL;
+    }
+    shrink_mapping(l, room);
+    return l;
+}
+
+static void *direct_alloc(size_t bytes, size_t room, size_t alignment, bool *is_zero) {
+    struct large *l = reuse_kept(room, alignment);
     *is_zero = l == NULL;
     if (l == NULL) {
-        large_release_cached(false);
         l = meta_alloc(sizeof *l);
         if (l == NULL) return NULL;
         if (!map_aligned(l, room, alignment, false)) {
@@ -257,36 +305,19 @@ static void *resize_span(struct large *l, size_t bytes) {
     return l->base;
 }
 
-/* Moves the pages of a direct block to a place with room for a quarter more. */
-static void *move_direct(struct large *l, size_t bytes) {
-    struct large to = {0};
-    size_t room = units_for(bytes + bytes / 4) * UNIT_BYTES, old_bytes = (size_t)(l->map_base + l->map_bytes - l->base);
-    if (room < bytes || !map_aligned(&to, room, UNIT_BYTES, true)) return NULL;
-    if (!page_map_cover(to.base, 1) || !os_move(l->base, old_bytes, to.base, room)) {
-        os_unmap(to.map_base, to.map_bytes);
-        return NULL;
-    }
-    lock_take(&span_lock, RANK_SPAN);
-    retire(l, 0);
-    l->base = to.base;
-    l->map_base = to.map_base;
-    l->map_bytes = to.map_bytes;
-    l->bytes = bytes;
-    publish(l, 0);
-    lock_release(&span_lock, RANK_SPAN);
-    return l->base;
-}
-
 static void *resize_direct(struct large *l, size_t bytes) {
-    size_t room = (size_t)(l->map_base + l->map_bytes - l->base), wanted = units_for(bytes) * UNIT_BYTES;
-    if (bytes <= DIRECT_MIN / 2) return NULL; /* small enough now for a span */
-    if (wanted > room) {
-        if (!os_resize(l->base, room, wanted)) return move_direct(l, bytes);
-        l->map_bytes += wanted - room;
-    } else if (room - wanted > wanted / 4 && os_unmap(l->base + wanted, room - wanted)) {
-        l->map_bytes -= room - wanted;
-    }
+    size_t wanted = units_for(bytes) * UNIT_BYTES, growing = units_for(bytes + bytes / 4) * UNIT_BYTES;
+    struct large old = *l;
+    if (bytes <= DIRECT_MIN / 2 || growing < bytes) return NULL; /* small enough now for a span; or far too large */
+    if (!grow_mapping(l, wanted, growing)) return NULL;
+    shrink_mapping(l, wanted);
     l->bytes = bytes;
+    if (l->base != old.base) {
+        lock_take(&span_lock, RANK_SPAN);
+        retire(&old, 0);
+        publish(l, 0);
+        lock_release(&span_lock, RANK_SPAN);
+    }
     return l->base;
 }
 

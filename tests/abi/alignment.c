@@ -48,7 +48,8 @@ static void aligned_alloc_takes_sizes_that_are_no_multiple(void **state) {
 static void aligned_alloc_refuses_what_is_no_power_of_two(void **state) {
     (void)state;
     if (!is_on_huddle()) skip();
-    static const size_t wrong[] = {0, 3, 5, 6, 7, 9, 12, 24, 48, 96, 100, 4095, 4097, 65537, ((size_t)1 << 40) + 1, SIZE_MAX};
+    static const size_t wrong[] = {0,  3,  5,   6,    7,    9,     12,                      24,
+                                   48, 96, 100, 4095, 4097, 65537, ((size_t)1 << 40) + 1, SIZE_MAX};
     for (size_t i = 0; i < COUNT(wrong); i++) {
         errno = 0;
         assert_null(aligned_alloc(opaque_size(wrong[i]), 96));
@@ -58,7 +59,8 @@ static void aligned_alloc_refuses_what_is_no_power_of_two(void **state) {
 
 static void posix_memalign_refuses_all_but_powers_of_two_from_a_pointer_up(void **state) {
     (void)state;
-    static const size_t wrong[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 24, 48, 96, 4095, 4097, 65537, SIZE_MAX, SIZE_MAX - 7};
+    static const size_t wrong[] = {0,  1,  2,  3,  4,    5,    6,     7,        9,
+                                   12, 24, 48, 96, 4095, 4097, 65537, SIZE_MAX, SIZE_MAX - 7};
     static const size_t sizes[] = {0, 1, 96, MIB, SIZE_MAX};
     int here;
     for (size_t i = 0; i < COUNT(wrong); i++) {

@@ -41,7 +41,8 @@ def expect(options, key, value, wrong_parts=()):
     check(len(lines) == len(wrong_parts) and (err == "" or err.endswith("\n")),
           f"HUDDLE_OPTIONS={options}: {len(wrong_parts)} lines expected on standard error, there are {lines}")
     for line, part in zip(lines, wrong_parts):
-        check(line.startswith("huddle: ") and part in line, f"HUDDLE_OPTIONS={options}: {line!r} does not name {part!r}")
+        check(line.startswith("huddle: ") and part in line,
+              f"HUDDLE_OPTIONS={options}: {line!r} does not name {part!r}")
 
 
 def read_table():
@@ -60,8 +61,8 @@ def check_numbers(numbers):
         expect("", key, initial)
         for value in {least, most, initial}:
             expect(f"{key}={value}", key, value)
-        outside = [most + 1, 2**32, 2**64 + initial] + ([least - 1] if least > 0 else [])
-        for text in ["", "x", "-1", f"{initial}x", f" {initial}", "0x1", "1.5"] + [str(n) for n in outside if n > most or n < least]:
+        outside = {most + 1, 2**32, 2**64 + initial} | ({least - 1} if least > 0 else set())
+        for text in ["", "x", "-1", f"{initial}x", f" {initial}", "0x1", "1.5", *map(str, sorted(outside))]:
             expect(f"{key}={text}", key, initial, [f"{key}={text}"])
         expect(key, key, initial, [key])
 
@@ -95,7 +96,7 @@ def check_lanes():
     cpus = len(os.sched_getaffinity(0))
     for options, lanes in ((None, min(cpus, 64)), ("lanes=1", 1), ("lanes=2", 2), ("lanes=64", 64)):
         out, err = run(options, "lanes")
-        check((out, err) == (f"{lanes}\n", ""), f"HUDDLE_OPTIONS={options}: expected {lanes} lanes, there are {out!r} {err!r}")
+        check((out, err) == (f"{lanes}\n", ""), f"HUDDLE_OPTIONS={options}: {lanes} lanes expected, {out!r} {err!r}")
 
 
 def check_silence():

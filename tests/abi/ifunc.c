@@ -1,5 +1,6 @@
 /* A resolver of an indirect function runs while the program is being relocated, before anything else of it: it may
- * allocate. (A static program's resolvers run before it has thread-local storage; they cannot, nor can they on glibc.) */
+ * allocate. (A static program's resolvers run before it has thread-local storage; they cannot, nor can they on glibc.)
+ * */
 #include "abi.h"
 
 #include <malloc.h>

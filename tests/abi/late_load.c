@@ -1,5 +1,5 @@
-/* libhuddle.so opened late, beside glibc's malloc, 50 times and closed again. The first argument is the library; the others are
- * libraries with thread-local storage of their own (tls_filler.c), which are opened before. */
+/* libhuddle.so opened late, beside glibc's malloc, 50 times and closed again. The first argument is the library; the
+ * others are libraries with thread-local storage of their own (tls_filler.c), which are opened before. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

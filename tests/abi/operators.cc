@@ -1,6 +1,7 @@
-/* All forms of operator new and delete: throwing, nothrow, sized, aligned, arrays; the new handler; and C++ programs that rely on
- * them. Built as a program, statically, and as a plugin that a C program opens (plugin_host.c), into which the C++ run-time
- * comes only after huddle. Assertions leave a test with longjmp: no object with a destructor may be alive at one. */
+/* All forms of operator new and delete: throwing, nothrow, sized, aligned, arrays; the new handler; and C++ programs
+ * that rely on them. Built as a program, statically, and as a plugin that a C program opens (plugin_host.c), into which
+ * the C++ run-time comes only after huddle. Assertions leave a test with longjmp: no object with a destructor may be
+ * alive at one. */
 #include "abi.h"
 
 #include <cerrno>
@@ -18,7 +19,8 @@
 
 static const std::nothrow_t &nothrow = std::nothrow;
 static const std::align_val_t align64{64};
-static const size_t huge_sizes[] = {PTRDIFF_MAX, (size_t)PTRDIFF_MAX + 1, SIZE_MAX, SIZE_MAX - 15, SIZE_MAX - 4096, (size_t)1 << 56};
+static const size_t huge_sizes[] = {PTRDIFF_MAX,   (size_t)PTRDIFF_MAX + 1, SIZE_MAX,
+                                    SIZE_MAX - 15, SIZE_MAX - 4096,         (size_t)1 << 56};
 
 enum { FORMS = 8, THROWING = 4, DELETES = 12 };
 
@@ -216,7 +218,8 @@ struct alignas(256) wide {
 
 static bool containers_are_intact() {
     std::map<std::string, std::vector<int>> map;
-    for (int i = 0; i < 5000; i++) map["a key that is longer than sixteen bytes " + std::to_string(i % 700)].push_back(i);
+    const std::string start = "a key that is longer than sixteen bytes ";
+    for (int i = 0; i < 5000; i++) map[start + std::to_string(i % 700)].push_back(i);
     std::vector<wide> aligned;
     for (int i = 0; i < 300; i++) aligned.emplace_back().bytes[0] = (char)i;
     std::vector<std::shared_ptr<std::string>> shared;

@@ -1,5 +1,5 @@
-/* A C program that opens a C++ plugin: the C++ run-time enters a process in which huddle has long been working. The first
- * argument is the plugin (operators.cc), which is opened, run and closed. */
+/* A C program that opens a C++ plugin: the C++ run-time enters a process in which huddle has long been working. The
+ * first argument is the plugin (operators.cc), which is opened, run and closed. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  *   probe option KEY...   the values of options, one KEY=VALUE a line
  *   probe lanes           how many lanes there are when there are more threads than lanes
- *   probe json            a report in JSON, after allocating, and then live_bytes and live_blocks as huddle_stats has them
+ *   probe json            after allocating, a report in JSON, then live_bytes and live_blocks as huddle_stats has them
  *   probe secure          whether the process runs with other rights than its caller's (AT_SECURE) */
 #include <dlfcn.h>
 #include <pthread.h>

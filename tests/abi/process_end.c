@@ -1,7 +1,7 @@
 /* Calls after the end of main: atexit handlers, destructors of the program and of a library, threads that still run.
  *
- * Each test forks; what runs late in the child reports itself, one letter each, through a pipe. The argument of the program is
- * a shared library with a destructor (late_library.c); static programs have none. */
+ * Each test forks; what runs late in the child reports itself, one letter each, through a pipe. The argument of the
+ * program is a shared library with a destructor (late_library.c); static programs have none. */
 #include "abi.h"
 
 #include <malloc.h>
@@ -24,7 +24,7 @@ static void report(char letter) {
 static void late_work(char letter) {
     bool intact = from_main != NULL && is_filled(from_main, 1000, 6);
     free(from_main);
-    for (size_t n = 1; n < 2 * MIB; n = n * 2 + 1) {
+    for (size_t n = 1; n < 300 * KIB; n = n * 2 + 1) {
         unsigned char *p = malloc(n);
         fill(p, n, 3);
         p = realloc(p, n + 500);
@@ -162,7 +162,7 @@ static void leave_while_threads_allocate(void) {
 
 static void exit_works_while_threads_allocate(void **state) {
     (void)state;
-    for (int i = 0; i < 20; i++) expect_from_child(leave_while_threads_allocate, "adl");
+    for (int i = 0; i < 6; i++) expect_from_child(leave_while_threads_allocate, "adl");
 }
 
 static void at_quick_exit_work(void) {

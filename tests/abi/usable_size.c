@@ -55,15 +55,17 @@ static void good_size_is_the_usable_size(void **state) {
     if (good_size == NULL) skip();
     for (size_t n = 0; n < 20 * MIB; n += n / 200 + 1) {
         void *p = malloc(n);
-        if (malloc_usable_size(p) != good_size(n) || usable_size(p) != good_size(n) || good_size(good_size(n)) != good_size(n))
-            fail_msg("malloc(%zu) has %zu usable bytes, huddle_good_size says %zu", n, malloc_usable_size(p), good_size(n));
+        size_t usable = malloc_usable_size(p), good = good_size(n);
+        if (usable != good || usable_size(p) != good || good_size(good) != good)
+            fail_msg("malloc(%zu) has %zu usable bytes, huddle_good_size says %zu", n, usable, good);
         free(p);
     }
     assert_int_equal(good_size((size_t)PTRDIFF_MAX + 1), 0);
     assert_int_equal(good_size(SIZE_MAX), 0);
 }
 
-/* Usable sizes in rising order, from 16 bytes to beyond the largest class: what class boundaries are, as seen from outside. */
+/* Usable sizes in rising order, from 16 bytes to beyond the largest class: what class boundaries are, as seen from
+ * outside. */
 static size_t boundaries(size_t *at, size_t room) {
     size_t count = 0;
     for (size_t n = 1; n <= 200000 && count < room;) {

@@ -1,6 +1,7 @@
 // expect-abort: double free of
 // each: free cfree __libc_free free_sized free_aligned_sized realloc_0
-// each: free cfree __libc_free free_sized free_aligned_sized realloc_0 realloc realloc_smaller realloc_same reallocarray
+// each: free cfree __libc_free free_sized free_aligned_sized realloc_0 realloc realloc_smaller realloc_same
+// also: reallocarray
 // each: 48 1000 100000 20971520
 #include "faults.h"
 

@@ -3,7 +3,8 @@
 // each: other_sizes same_size
 #include "faults.h"
 
-/* The block stays free while thousands of others come and go: of all other sizes, or of its own, the last freed first. */
+/* The block stays free while thousands of others come and go: of all other sizes, or of its own, the last freed first.
+ * */
 int main(int argc, char **argv) {
     (void)argc;
     enum { OTHERS = 3000 };

@@ -71,7 +71,8 @@ static inline size_t size_argument(char **argv, int i) {
     return strtoul(argv[i], NULL, 10);
 }
 
-/* Frees p by the entry point of that name. Does not allocate before: a block that was freed could be handed out again. */
+/* Frees p by the entry point of that name. Does not allocate before: a block that was freed could be handed out again.
+ * */
 static inline void free_by(const char *entry, void *p, size_t size) {
     void *address;
     if (strcmp(entry, "realloc") == 0) p = realloc(hidden(p), size + 1);

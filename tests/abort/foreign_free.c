@@ -1,5 +1,6 @@
 // expect-abort: ^huddle: free of 0x[0-9a-f]+, which huddle did not allocate$
-// each: stack global constant code mapped mapped_inside unmapped low high 0x10 minus_1 vsyscall kernel noncanonical tagged fresh environment
+// each: stack global constant code mapped mapped_inside unmapped low high 0x10 minus_1 vsyscall kernel noncanonical
+// also: tagged fresh environment
 // each: free cfree __libc_free free_sized realloc realloc_0
 #include "faults.h"
 

@@ -3,7 +3,8 @@
 // each: alone with_block inverted
 #include "faults.h"
 
-/* Addresses with one bit set, such a bit flipped in a block's address (only those that lead far away), and its inverse. */
+/* Addresses with one bit set, such a bit flipped in a block's address (only those that lead far away), and its inverse.
+ * */
 int main(int argc, char **argv) {
     (void)argc;
     size_t bit = size_argument(argv, 1);

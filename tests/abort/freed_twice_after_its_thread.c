@@ -6,8 +6,8 @@
 
 #include <pthread.h>
 
-/* The thread that allocated the blocks is gone, and with it whoever would have used its lane. Taking everything in finds the
- * double free, and so does the next thread that allocates there. */
+/* The thread that allocated the blocks is gone, and with it whoever would have used its lane. Taking everything in
+ * finds the double free, and so does the next thread that allocates there. */
 enum { OTHERS = 4000, LIMIT = 300000 };
 static void *others[OTHERS];
 static size_t size;

@@ -5,7 +5,8 @@
 
 #include <pthread.h>
 
-/* A correct program is never stopped: all sizes, by all entries, freed at once, late, in any order and by other threads. */
+/* A correct program is never stopped: all sizes, by all entries, freed at once, late, in any order and by other
+ * threads. */
 enum { SLOTS = 3000, THREADS = 4, LARGEST = 70000 };
 static void *slots[THREADS][SLOTS];
 

@@ -5,8 +5,8 @@
 
 #include <pthread.h>
 
-/* A block is freed by another thread, then by the one that allocated it, which goes on allocating. In another lane's cells
- * the first free may still be on its way then; the block may not be handed out for both. */
+/* A block is freed by another thread, then by the one that allocated it, which goes on allocating. In another lane's
+ * cells the first free may still be on its way then; the block may not be handed out for both. */
 enum { LIMIT = 500000 };
 
 static void *free_it(void *block) {

@@ -8,11 +8,12 @@ The source begins with comment lines:
     // expect-success           or instead: exit status 0 and nothing on standard error
     // each: WORD...            one run for each word, which is an argument; several such lines: for each combination.
                                 The word `class` stands for the size of every size class
+    // also: WORD...            more words of the line above
     // options: TEXT | TEXT     one run with each text as HUDDLE_OPTIONS; without this line, with none
     // expect-output: TEXT      a line that the program itself prints
 
-Before its fault the program prints the line that it expects on standard output (faults.h), address and all. Standard error
-must be that line and nothing else. Exit status 77 of the program: there is no such combination of arguments.
+Before its fault the program prints the line that it expects on standard output (faults.h), address and all. Standard
+error must be that line and nothing else. Exit status 77 of the program: there is no such combination of arguments.
 """
 import itertools
 import os
@@ -44,6 +45,8 @@ class Source:
             if key == "each":
                 words = rest.split()
                 self.arguments.append([w for word in words for w in (class_sizes() if word == "class" else [word])])
+            elif key == "also":
+                self.arguments[-1] += rest.split()
             elif key == "options":
                 self.options = [text.strip() for text in rest.split("|")]
             elif key == "expect-output":
@@ -58,8 +61,9 @@ def run(library, program, options, arguments):
     environment["LD_PRELOAD"] = library
     if options is not None:
         environment["HUDDLE_OPTIONS"] = options
+    command = [program, *arguments]
     try:
-        return subprocess.run([program, *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     except subprocess.TimeoutExpired as late:
         return subprocess.CompletedProcess(late.cmd, "hangs", "", "")
 
@@ -100,8 +104,8 @@ def main():
         errors = complaints(source, done)
         failed += bool(errors)
         if errors and failed <= 20:
-            name = " ".join([f"HUDDLE_OPTIONS={options}"] * (options is not None) + [os.path.basename(program), *arguments])
-            print(f"{name}: {'; '.join(errors)}")
+            name = " ".join([os.path.basename(program), *arguments])
+            print(f"{name}, HUDDLE_OPTIONS={options}: {'; '.join(errors)}")
     print(f"{count - failed} passed, {failed} failed")
     return 1 if failed or count == 0 else 0
 

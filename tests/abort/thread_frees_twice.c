@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-/* Another thread frees a block twice. Whatever it costs to notice (in another lane's cells the owner has to take in what
- * came back), the program is stopped before the block can be handed out twice. */
+/* Another thread frees a block twice. Whatever it costs to notice (in another lane's cells the owner has to take in
+ * what came back), the program is stopped before the block can be handed out twice. */
 enum { OTHERS = 4000, LIMIT = 500000 };
 static void *block, *others[OTHERS];
 static int stays;

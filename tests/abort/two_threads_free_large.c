@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-/* Large blocks belong to no lane: whoever frees one the second time is stopped at the call. The thread exists before the first
- * free, because making one allocates. */
+/* Large blocks belong to no lane: whoever frees one the second time is stopped at the call. The thread exists before
+ * the first free, because making one allocates. */
 static sem_t go, done;
 static int frees;
 

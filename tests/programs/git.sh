@@ -8,7 +8,7 @@ export GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'
 git init -q -b main repository
 cd repository
 git config gc.auto 0
-for i in $(seq 1 60); do
+for i in $(seq 1 40); do
     mkdir -p "d$((i % 7))"
     awk -v i="$i" 'BEGIN { for (n = 0; n < 200; n++) print n, (n * i) % 97, n % i }' >"d$((i % 7))/f$((i % 23)).txt"
     git add -A
@@ -20,7 +20,7 @@ git checkout -q main
 git merge -q -m merge side
 git rev-parse HEAD HEAD^{tree} side
 git log --oneline --graph --stat -n 30
-git diff --stat HEAD~40 | tail -3
+git diff --stat HEAD~30 | tail -3
 git log -p | git hash-object --stdin
 git blame d3/f3.txt | tail -3
 git gc -q

@@ -14,7 +14,8 @@ done
 cat >Makefile <<'RULES'
 sources := $(sort $(wildcard *.c))
 objects := $(sources:.c=.o)
-numbers := $(foreach a,0 1 2 3 4 5 6 7 8 9,$(foreach b,0 1 2 3 4 5 6 7 8 9,$(foreach c,0 1 2 3 4 5 6 7 8 9,$(a)$(b)$(c))))
+digits := 0 1 2 3 4 5 6 7 8 9
+numbers := $(foreach a,$(digits),$(foreach b,$(digits),$(foreach c,$(digits),$(a)$(b)$(c))))
 program: $(objects)
 	@cc -o $@ $^
 %.o: %.c

@@ -9,8 +9,11 @@ say = lambda *what: print(*what, flush=True)
 
 def tree(depth):
     if depth == 0:
-        return rng.choice([None, True, rng.random(), rng.randrange(10**12), "x" * rng.randrange(60), "\u00e4\u4e2d\U0001f600"])
-    return {f"key{rng.randrange(1000)}": tree(depth - 1) for _ in range(5)} if depth % 2 else [tree(depth - 1) for _ in range(6)]
+        texts = ["x" * rng.randrange(60), "\u00e4\u4e2d\U0001f600"]
+        return rng.choice([None, True, rng.random(), rng.randrange(10**12), *texts])
+    if depth % 2:
+        return {f"key{rng.randrange(1000)}": tree(depth - 1) for _ in range(5)}
+    return [tree(depth - 1) for _ in range(6)]
 
 text = json.dumps([tree(6) for _ in range(5)], sort_keys=True)
 say(len(text), hashlib.sha256(text.encode()).hexdigest())

@@ -1,10 +1,15 @@
 # needs: redis-server redis-cli redis-benchmark python3
-# A server under redis-benchmark and a script of commands; then its data, by redis's own digest, before and after a restart.
+# A server under redis-benchmark and scripts; then its data, by redis's own digest, before and after a restart.
 set -eu
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 cli() { redis-cli -h 127.0.0.1 -p "$port" "$@"; }
 server=
-stop() { if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; server=; fi; }
+stop() {
+    if [ -z "$server" ]; then return; fi
+    kill "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+    server=
+}
 trap stop EXIT
 
 start() {
@@ -22,15 +27,23 @@ start() {
 
 start
 # -P: few system calls. What the benchmark prints are times; what it leaves behind is the same each time.
-redis-benchmark -h 127.0.0.1 -p "$port" -q -n 20000 -c 20 -P 32 -d 100 \
-    -t set,get,incr,lpush,rpush,lpop,rpop,sadd,hset,spop,zadd,lrange_100,mset >benchmark.txt 2>&1 || { cat benchmark.txt; exit 1; }
+redis-benchmark -h 127.0.0.1 -p "$port" -q -n 10000 -c 20 -P 32 -d 100 \
+    -t set,get,incr,lpush,rpush,lpop,rpop,sadd,hset,spop,zadd,lrange_100,mset >benchmark.txt 2>&1 ||
+    { cat benchmark.txt; exit 1; }
 cli flushall
-for i in $(seq 1 4); do
-    echo "eval \"for i = 1, 5000 do local k = (i * 7919 + $i) % 3001; redis.call('set', 's' .. k, string.rep('v', k % 700)); \
-redis.call('hset', 'h' .. k % 50, 'f' .. i, i); redis.call('zadd', 'z' .. k % 20, i, 'm' .. k); \
-redis.call('rpush', 'l' .. k % 10, i); redis.call('append', 'a' .. k % 100, 'text ' .. i); \
-if k % 3 == 0 then redis.call('del', 's' .. (k - 1)) end end return redis.call('dbsize')\" 0"
-done | cli
+cat >fill.lua <<'LUA'
+for i = 1, 5000 do
+    local k = (i * 7919 + ARGV[1]) % 3001
+    redis.call('set', 's' .. k, string.rep('v', k % 700))
+    redis.call('hset', 'h' .. k % 50, 'f' .. i, i)
+    redis.call('zadd', 'z' .. k % 20, i, 'm' .. k)
+    redis.call('rpush', 'l' .. k % 10, i)
+    redis.call('append', 'a' .. k % 100, 'text ' .. i)
+    if k % 3 == 0 then redis.call('del', 's' .. (k - 1)) end
+end
+return redis.call('dbsize')
+LUA
+for i in 1 2 3 4; do cli --eval fill.lua , "$i"; done
 cli debug digest
 cli dbsize
 cli --raw lrange l3 0 9 | tr '\n' ' '

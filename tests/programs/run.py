@@ -2,10 +2,10 @@
 
 usage: run.py LIBRARY JOB
 
-JOB is a bash script in this directory. Lines `# needs: PROGRAM...` at its top name what it runs; when one is missing the test
-is skipped (exit status 77), and says so. The job runs in an empty directory of its own, with standard output and standard
-error compared, and its exit status, which must be 0. Everything that it starts is preloaded too. On huddle it runs with
-the default options, with one lane for all threads, and with as many lanes as there can be.
+JOB is a bash script in this directory. Lines `# needs: PROGRAM...` at its top name what it runs; when one is missing
+the test is skipped (exit status 77), and says so. The job runs in an empty directory of its own, with standard output
+and standard error compared, and its exit status, which must be 0. Everything that it starts is preloaded too. On huddle
+it runs with the default options, with one lane for all threads, and with as many lanes as there can be.
 """
 import itertools
 import os
@@ -42,7 +42,8 @@ def environment_for(preloaded, options, directory):
 
 def check_preload(environment):
     """Comparing glibc with glibc would pass: the library must be in the processes."""
-    maps = subprocess.run(["cat", "/proc/self/maps"], env=environment, capture_output=True, text=True, check=True).stdout
+    command = ["cat", "/proc/self/maps"]
+    maps = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     if os.path.realpath(library) not in maps:
         sys.exit(f"{library} is not loaded into programs")
 
@@ -80,7 +81,8 @@ def main():
         return 77
     expected = run(False, None)
     if expected[0] != 0 or not expected[1]:
-        print(f"on glibc: exit status {expected[0]}, {len(expected[1])} bytes of output\n{expected[2].decode(errors='replace')}")
+        print(f"on glibc: exit status {expected[0]}, {len(expected[1])} bytes of output")
+        print(expected[2].decode(errors="replace"))
         return 1
     failed = 0
     for options in OPTIONS:

@@ -1,5 +1,4 @@
 # Programs that are linked with the layers below api/, in every preset.
-include_guard(GLOBAL)
 find_package(Threads REQUIRED)
 set(inside_directory ${CMAKE_CURRENT_LIST_DIR})
 

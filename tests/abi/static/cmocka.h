@@ -1,5 +1,5 @@
-/* cmocka.h - the part of cmocka's interface that these tests use, for programs that are linked statically: cmocka comes as a
- * shared library only. A failing assertion leaves its test with longjmp, as in cmocka. */
+/* cmocka.h - the part of cmocka's interface that these tests use, for programs that are linked statically: cmocka comes
+ * as a shared library only. A failing assertion leaves its test with longjmp, as in cmocka. */
 #ifndef TESTS_ABI_STATIC_CMOCKA_H
 #define TESTS_ABI_STATIC_CMOCKA_H
 

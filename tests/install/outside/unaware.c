@@ -1,4 +1,5 @@
-/* Calls no malloc of its own and names nothing of huddle: what allocates is libc. Looks itself up to see whose it is. */
+/* Calls no malloc of its own and names nothing of huddle: what allocates is libc. Looks itself up to see whose it is.
+ * */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,0 +1,254 @@
+/* run.c - runs: cells and their state bytes, leasing and taking back, the walk over R3 and the lists. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "inside.h"
+#include "run/run.h"
+
+static uint64_t seed;
+
+static struct run *new_run(unsigned class, uint32_t serial) {
+    struct run *r = run_create(class, 3, serial);
+    assert_non_null(r);
+    return r;
+}
+
+static void destroy_when_unused(struct run *r) {
+    assert_int_equal(r->used, 0);
+    run_destroy(r);
+}
+
+/* free() finds the index of a cell, and whether there starts one, by this multiplication alone. */
+static void run_reciprocal_is_exact_for_every_class_and_offset(void **state) {
+    (void)state;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        uint32_t bytes = (uint32_t)size_class_bytes(class), m = run_reciprocal(bytes);
+        size_t run_length = run_units(class) * UNIT_BYTES, wrong = 0;
+        for (uint32_t n = 0; n < run_length; n++) {
+            uint64_t product = (uint64_t)n * m;
+            wrong += product >> 32 != n / bytes;
+            wrong += ((uint32_t)product < m) != (n % bytes == 0);
+        }
+        if (wrong != 0) fail_msg("%zu offsets are wrong in cells of %u bytes", wrong, bytes);
+    }
+}
+
+static void run_cells_fill_the_span_and_no_more(void **state) {
+    (void)state;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        size_t bytes = size_class_bytes(class), length = run_units(class) * UNIT_BYTES;
+        assert_true(run_cells(class) * bytes <= length);
+        assert_true((run_cells(class) + 1) * bytes > length);
+        assert_true(run_cells(class) <= RUN_CELLS_MAX && run_cells(class) >= 4);
+    }
+}
+
+static void run_stagger_keeps_cells_inside_and_aligned(void **state) {
+    (void)state;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        size_t bytes = size_class_bytes(class), alignment = bytes & -bytes;
+        for (uint32_t serial = 0; serial < 40; serial++) {
+            struct run *r = new_run(class, serial);
+            assert_int_equal((uintptr_t)r->base % UNIT_BYTES, 0);
+            assert_true(r->first < r->cells);
+            assert_true((size_t)r->first * bytes <= 4096);
+            if (serial == 0) assert_true((size_t)r->first * bytes < 256);
+            struct cell_ref ref;
+            assert_int_equal(run_lease_locked(r, &ref, 1), 1);
+            assert_ptr_equal(ref.cell, r->base + (size_t)r->first * bytes);
+            assert_int_equal((uintptr_t)ref.cell % alignment, 0);
+            run_give_back_locked(r, ref.byte);
+            run_check_locked(r);
+            destroy_when_unused(r);
+        }
+    }
+}
+
+static void run_stagger_differs_between_runs_of_small_classes(void **state) {
+    (void)state;
+    for (unsigned class = 0; size_class_bytes(class) <= 256; class++) {
+        struct run *a = new_run(class, 1), *b = new_run(class, 2);
+        assert_int_not_equal(a->first, b->first);
+        destroy_when_unused(a);
+        destroy_when_unused(b);
+    }
+}
+
+static void run_lease_of_fresh_cells_is_in_address_order(void **state) {
+    (void)state;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        struct run *r = new_run(class, class);
+        struct cell_ref refs[7];
+        size_t expected = r->first, n;
+        while ((n = run_lease_locked(r, refs, 7)) != 0) {
+            for (size_t i = 0; i < n; i++, expected++) {
+                assert_ptr_equal(refs[i].cell, r->base + expected * r->cell_bytes);
+                assert_ptr_equal(refs[i].byte, run_bytes(r) + expected);
+                assert_int_equal(*refs[i].byte, CELL_CACHED);
+            }
+        }
+        assert_int_equal(expected, r->cells);
+        assert_true(run_is_exhausted(r));
+        for (size_t i = r->first; i < r->cells; i++) run_give_back_locked(r, run_bytes(r) + i);
+        destroy_when_unused(r);
+    }
+}
+
+static void run_lease_prefers_freed_cells_of_low_groups(void **state) {
+    (void)state;
+    struct run *r = new_run(0, 0);
+    struct cell_ref refs[300], again[2];
+    assert_int_equal(run_lease_locked(r, refs, 300), 300);
+    run_give_back_locked(r, refs[200].byte);
+    run_give_back_locked(r, refs[10].byte);
+    assert_int_equal(run_lease_locked(r, again, 2), 2);
+    assert_ptr_equal(again[0].cell, refs[10].cell);
+    assert_ptr_equal(again[1].cell, refs[200].cell);
+    for (size_t i = 0; i < 300; i++) run_give_back_locked(r, refs[i].byte);
+    destroy_when_unused(r);
+}
+
+/* A model of one run: which cells are out. */
+static void lease_and_give_back(unsigned class, uint64_t *random) {
+    struct run *r = new_run(class, (uint32_t)random_below(random, 32));
+    static bool is_out[RUN_CELLS_MAX];
+    static struct cell_ref out[RUN_CELLS_MAX];
+    size_t count = 0, cells = (size_t)(r->cells - r->first);
+    memset(is_out, 0, sizeof is_out);
+    for (int step = 0; step < 300; step++) {
+        /* Some steps fill the run, some empty it, so that both ends are reached. */
+        bool is_filling = step / 50 % 2 == 0;
+        if (random_below(random, 100) < (is_filling ? 70u : 30u)) {
+            struct cell_ref refs[200];
+            size_t wanted = 1 + random_below(random, 200), n = run_lease_locked(r, refs, wanted);
+            assert_int_equal(n, min_size(wanted, cells - count));
+            for (size_t i = 0; i < n; i++) {
+                size_t index = (size_t)(refs[i].byte - run_bytes(r));
+                assert_true(index >= r->first && index < r->cells);
+                assert_ptr_equal(refs[i].cell, r->base + index * r->cell_bytes);
+                assert_false(is_out[index]);
+                assert_int_equal(*refs[i].byte, CELL_CACHED);
+                is_out[index] = true;
+                out[count++] = refs[i];
+                if (random_below(random, 2) != 0) *refs[i].byte = CELL_LIVE;
+            }
+        } else {
+            for (size_t n = min_size(random_below(random, 200), count); n != 0; n--) {
+                size_t k = random_below(random, count);
+                *out[k].byte = CELL_CACHED;
+                is_out[out[k].byte - run_bytes(r)] = false;
+                run_give_back_locked(r, out[k].byte);
+                out[k] = out[--count];
+            }
+        }
+        assert_int_equal(r->used, count);
+        assert_int_equal(run_is_exhausted(r), count == cells);
+        run_check_locked(r);
+        struct run_count c = run_tally(r);
+        assert_int_equal(c.live + c.cached, count);
+        assert_int_equal(c.free + c.fresh, cells - count);
+    }
+    while (count != 0) {
+        *out[--count].byte = CELL_CACHED;
+        run_give_back_locked(r, out[count].byte);
+    }
+    destroy_when_unused(r);
+}
+
+static void run_lease_returns_each_cell_once(void **state) {
+    (void)state;
+    uint64_t random = seed;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) lease_and_give_back(class, &random);
+}
+
+static void run_is_found_from_every_unit_while_it_exists(void **state) {
+    (void)state;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        struct run *r = new_run(class, 0);
+        char *base = r->base;
+        for (size_t i = 0; i < r->units; i++) {
+            const struct descriptor *d = page_map_find(base + i * UNIT_BYTES + UNIT_BYTES / 2);
+            assert_ptr_equal(run_of(d), r);
+            assert_int_equal(d->owner, 3 + 1);
+            assert_int_equal(d->start, (uint32_t)(uintptr_t)base);
+            assert_int_equal(descriptor_cell_bytes(d), size_class_bytes(class));
+        }
+        size_t units = r->units;
+        run_destroy(r);
+        for (size_t i = 0; i < units; i++)
+            assert_int_equal(page_map_find(base + i * UNIT_BYTES)->owner, OWNER_WAS_RUN);
+    }
+}
+
+/* ---- what run_check_locked must notice ---- */
+
+enum breakage {
+    NOTHING,
+    LISTED_CELL_IS_CACHED,
+    LIST_IS_A_RING,
+    LINK_LEADS_TO_A_USED_CELL,
+    LINK_LEADS_TO_A_FRESH_CELL,
+    HEAD_LEADS_BELOW_THE_FIRST_CELL,
+    GROUP_BIT_IS_LOST,
+    FREE_CELL_ON_NO_LIST,
+    USED_IS_ONE_MORE,
+    USED_IS_ONE_LESS,
+    FRESH_BYTE_IS_LIVE,
+    FRESH_INDEX_IS_HIGHER,
+    USED_BYTE_IS_FRESH,
+    BREAKAGES
+};
+
+/* A run of 1024-byte cells (so that the second group begins at cell 64, beyond its end) with a list of three. */
+static void break_run(void *argument) {
+    struct run *r = run_create(size_class_of(1024), 0, 0);
+    struct cell_ref refs[20];
+    if (r == NULL || run_lease_locked(r, refs, 20) != 20) _exit(3);
+    for (size_t i = 2; i < 5; i++) run_give_back_locked(r, refs[i].byte);
+    uint8_t *bytes = run_bytes(r), *head = bytes + r->cells;
+    size_t first = r->first;
+    switch (*(enum breakage *)argument) {
+    case LISTED_CELL_IS_CACHED: bytes[first + 3] = CELL_CACHED; break;
+    case LIST_IS_A_RING: bytes[first + 2] = (uint8_t)(CELL_FREE | *head); break;
+    case LINK_LEADS_TO_A_USED_CELL: bytes[first + 2] = (uint8_t)(CELL_FREE | (first + 10)); break;
+    case LINK_LEADS_TO_A_FRESH_CELL: bytes[first + 2] = (uint8_t)(CELL_FREE | (first + 30)); break;
+    case HEAD_LEADS_BELOW_THE_FIRST_CELL: r->first = (uint16_t)(r->first + 5); break;
+    case GROUP_BIT_IS_LOST: r->groups = 0; break;
+    case FREE_CELL_ON_NO_LIST: bytes[first + 7] = (uint8_t)(CELL_FREE | (first + 7)); break;
+    case USED_IS_ONE_MORE: r->used++; break;
+    case USED_IS_ONE_LESS: r->used--; break;
+    case FRESH_BYTE_IS_LIVE: bytes[r->fresh] = CELL_LIVE; break;
+    case FRESH_INDEX_IS_HIGHER: r->fresh++; break;
+    case USED_BYTE_IS_FRESH: bytes[first + 8] = CELL_FRESH; break;
+    default: break;
+    }
+    run_check_locked(r);
+}
+
+static void run_check_notices_each_broken_rule(void **state) {
+    (void)state;
+    enum breakage b = NOTHING;
+    assert_true(ends_well(break_run, &b));
+    for (b = NOTHING + 1; b < BREAKAGES; b++)
+        if (!is_stopped(break_run, &b, "huddle: internal error")) fail_msg("breakage %d was not noticed", (int)b);
+}
+
+int main(void) {
+    inside_start();
+    seed = random_seed();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run_reciprocal_is_exact_for_every_class_and_offset),
+        cmocka_unit_test(run_cells_fill_the_span_and_no_more),
+        cmocka_unit_test(run_stagger_keeps_cells_inside_and_aligned),
+        cmocka_unit_test(run_stagger_differs_between_runs_of_small_classes),
+        cmocka_unit_test(run_lease_of_fresh_cells_is_in_address_order),
+        cmocka_unit_test(run_lease_prefers_freed_cells_of_low_groups),
+        cmocka_unit_test(run_lease_returns_each_cell_once),
+        cmocka_unit_test(run_is_found_from_every_unit_while_it_exists),
+        cmocka_unit_test(run_check_notices_each_broken_rule),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
