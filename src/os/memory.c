@@ -125,6 +125,14 @@ bool os_move(void *p, size_t old_bytes, void *to, size_t new_bytes) {
     return true;
 }
 
+bool os_move_pages(void *p, size_t n, void *to) {
+    require_pages(p, n);
+    require_pages(to, n);
+    if (is_refused()) return false;
+    return !is_system_error(system_call(SYS_mremap, (long)p, (long)n, (long)n,
+                                        MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, (long)to, 0));
+}
+
 struct os_counters os_memory_counters(void) {
     return (struct os_counters){
         .mapped_bytes = relaxed_load(&counters.mapped_bytes),

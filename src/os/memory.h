@@ -43,6 +43,9 @@ bool os_resize(void *p, size_t old_bytes, size_t new_bytes);
 /* Moves the pages at p, old_bytes long, over the reserved range at `to`, which becomes new_bytes long. */
 bool os_move(void *p, size_t old_bytes, void *to, size_t new_bytes);
 
+/* Moves the pages at p over the reserved range at `to`, which is as long and becomes usable; p stays mapped and reads as zero. */
+bool os_move_pages(void *p, size_t n, void *to);
+
 struct os_counters {
     size_t mapped_bytes, peak_mapped_bytes, purged_bytes, calls;
 };

@@ -1,5 +1,6 @@
 #include "span/large.h"
 
+#include "base/copy.h"
 #include "base/size_class.h"
 #include "os/fail.h"
 #include "os/memory.h"
@@ -103,14 +104,14 @@ static size_t room_of(const struct large *l) {
     return (size_t)(l->map_base + l->map_bytes - l->base);
 }
 
-/* The kept mapping whose size is nearest to n bytes, taken from the list. */
-static struct large *take_kept(size_t n, size_t alignment) {
+/* The kept mapping whose size is nearest to n bytes, and at most `most`, taken from the list. */
+static struct large *take_kept(size_t n, size_t alignment, size_t most) {
     struct large *best = NULL;
     size_t least = SIZE_MAX;
     lock_take(&span_lock, RANK_SPAN);
     for (struct large *l = kept; l != NULL; l = l->next) {
         size_t room = room_of(l), difference = room > n ? room - n : n - room;
-        if (difference >= least || ((uintptr_t)l->base & (alignment - 1)) != 0) continue;
+        if (difference >= least || room > most || ((uintptr_t)l->base & (alignment - 1)) != 0) continue;
         best = l;
         least = difference;
     }
@@ -146,6 +147,7 @@ static bool move_mapping(struct large *l, size_t room) {
 static bool grow_mapping(struct large *l, size_t room, size_t room_if_moved) {
     size_t old = room_of(l);
     if (old >= room) return true;
+    purge_note_taken((room - old) / UNIT_BYTES, true);
     if (os_resize(l->base, old, room)) {
         l->map_bytes += room - old;
         return true;
@@ -161,7 +163,7 @@ static void shrink_mapping(struct large *l, size_t room) {
 
 /* A kept mapping made to fit: its pages are there already, which costs less than faulting in new ones. NULL when none is kept. */
 static struct large *reuse_kept(size_t room, size_t alignment) {
-    struct large *l = take_kept(room, alignment);
+    struct large *l = take_kept(room, alignment, SIZE_MAX);
     if (l == NULL) return NULL;
     if ((room_of(l) < room && alignment > UNIT_BYTES) || !grow_mapping(l, room, room)) {
         release_mapping(l);
@@ -288,12 +290,61 @@ void large_free(void *p) {
     meta_free(l, sizeof *l);
 }
 
+enum { GROWING_KEPT_MAX = 16 << 20 }; /* what a growing block may take over of kept memory, though it is small yet */
+
+/* A kept mapping with the span's contents, copied; its pages need not be faulted in again as the block grows. */
+static bool copy_to_kept(const struct large *l, size_t room, struct large *to) {
+    struct large *k = take_kept(room, UNIT_BYTES, max_size(room * 4, GROWING_KEPT_MAX));
+    if (k == NULL) return false;
+    if (!grow_mapping(k, room, room) || !page_map_cover(k->base, 1)) {
+        release_mapping(k);
+        return false;
+    }
+    copy_block(k->base, l->base, l->bytes);
+    *to = *k;
+    meta_free(k, sizeof *k);
+    purge_note_taken(room_of(to) / UNIT_BYTES, false);
+    return true;
+}
+
+/* A new mapping with the span's pages, moved. The span reads as zero then. */
+static bool move_to_mapping(const struct large *l, size_t room, struct large *to) {
+    size_t old_bytes = l->units * UNIT_BYTES;
+    if (!map_aligned(to, old_bytes, UNIT_BYTES, true)) return false;
+    bool is_moved = page_map_cover(to->base, 1) && os_move_pages(l->base, old_bytes, to->base);
+    if (is_moved && grow_mapping(to, room, room) && page_map_cover(to->base, 1)) return true;
+    if (is_moved) copy_block(l->base, to->base, l->bytes); /* back: this cannot fail */
+    if (!os_unmap(to->map_base, to->map_bytes)) os_purge(to->map_base, to->map_bytes);
+    return false;
+}
+
+/* Makes a span a mapping of its own, with room to grow: from then on it grows without copying. */
+static void *span_to_direct(struct large *l, size_t bytes) {
+    struct large old = *l, to = {0};
+    size_t room = units_for(bytes + bytes / 4) * UNIT_BYTES;
+    if (room < bytes) return NULL;
+    bool is_copied = copy_to_kept(l, room, &to);
+    if (!is_copied && !move_to_mapping(l, room, &to)) return NULL;
+    lock_take(&span_lock, RANK_SPAN);
+    l->base = to.base;
+    l->map_base = to.map_base;
+    l->map_bytes = to.map_bytes;
+    l->units = 0;
+    l->bytes = bytes;
+    retire(&old, 0);
+    publish(l, 0);
+    lock_release(&span_lock, RANK_SPAN);
+    if (is_copied) span_free(old.base, old.units);
+    else span_free_clean(old.base, old.units);
+    return l->base;
+}
+
 /* A span keeps its place and gives up or takes units at its end. */
 static void *resize_span(struct large *l, size_t bytes) {
     size_t units = units_for(bytes), old = l->units;
-    if (bytes > DIRECT_MIN) return NULL;
+    if (units > old && (bytes > DIRECT_MIN || !span_extend(l->base, old, units)))
+        return bytes >= DIRECT_GROWN_MIN ? span_to_direct(l, bytes) : NULL;
     if (units > old) {
-        if (!span_extend(l->base, old, units)) return NULL;
         l->units = units;
         publish(l, old);
     } else if (units < old - old / 4) {
@@ -308,9 +359,9 @@ static void *resize_span(struct large *l, size_t bytes) {
 static void *resize_direct(struct large *l, size_t bytes) {
     size_t wanted = units_for(bytes) * UNIT_BYTES, growing = units_for(bytes + bytes / 4) * UNIT_BYTES;
     struct large old = *l;
-    if (bytes <= DIRECT_MIN / 2 || growing < bytes) return NULL; /* small enough now for a span; or far too large */
+    if (bytes < DIRECT_GROWN_MIN / 2 || growing < bytes) return NULL; /* small enough now for a span; or far too large */
     if (!grow_mapping(l, wanted, growing)) return NULL;
-    shrink_mapping(l, wanted);
+    if (bytes < old.bytes) shrink_mapping(l, wanted);
     l->bytes = bytes;
     if (l->base != old.base) {
         lock_take(&span_lock, RANK_SPAN);

@@ -24,7 +24,10 @@ struct large {
     bool is_aged;                  /* kept since before the last tick */
 };
 
-enum { DIRECT_MIN = 8 << 20 }; /* blocks larger than this are mappings of their own */
+enum {
+    DIRECT_MIN = 8 << 20,        /* blocks larger than this are mappings of their own, */
+    DIRECT_GROWN_MIN = 256 << 10, /* and those larger than this that realloc could not lengthen in place */
+};
 
 /* A block of n bytes (above 0) at a multiple of `alignment`, or NULL. Says whether it is known to read as zero. */
 void *large_alloc(size_t n, size_t alignment, bool *is_zero);

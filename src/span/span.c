@@ -93,14 +93,21 @@ static size_t index_in(const struct region *r, const void *p) {
     return (size_t)((const char *)p - r->base) / UNIT_BYTES;
 }
 
-void span_free(void *p, size_t units) {
-    bool is_dirty = !purge_is_excess(units) || !os_purge(p, units * UNIT_BYTES);
+static void put(void *p, size_t units, bool is_dirty) {
     lock_take(&span_lock, RANK_SPAN);
     struct region *r = region_of_locked(p);
     region_put_locked(r, index_in(r, p), units, is_dirty);
     if (HUDDLE_AUDIT) region_check(r);
     lock_release(&span_lock, RANK_SPAN);
+}
+
+void span_free(void *p, size_t units) {
+    put(p, units, !purge_is_excess(units) || !os_purge(p, units * UNIT_BYTES));
     purge_poll(units * UNIT_BYTES);
+}
+
+void span_free_clean(void *p, size_t units) {
+    put(p, units, false);
 }
 
 bool span_extend(void *p, size_t old_units, size_t new_units) {

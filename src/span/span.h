@@ -22,6 +22,9 @@ void *span_alloc(size_t units, size_t alignment, bool *is_zero);
 /* Takes units back; the descriptors are written already (an owner that nobody answers to). They are dirty. */
 void span_free(void *p, size_t units);
 
+/* As span_free, of units that read as zero and hold no memory. */
+void span_free_clean(void *p, size_t units);
+
 /* Lengthens a span in place from old_units to new_units. Returns false when what follows is not free. */
 bool span_extend(void *p, size_t old_units, size_t new_units);
 

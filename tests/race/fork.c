@@ -78,7 +78,7 @@ static void *run(void *number) {
 int main(int argc, char **argv) {
     allocator_start();
     options.lanes = 2;
-    forks = race_amount(argc, argv, 200);
+    forks = race_amount(argc, argv, 40);
     race_run(WORKERS + 1, run);
     for (size_t i = 0; i < HELD; i++) release(shared[i]);
     race_finish();

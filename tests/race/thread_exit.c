@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     lives = race_amount(argc, argv, 500);
     race_run(LIVES_AT_ONCE, keep_starting);
     struct huddle_stats s = statistics();
-    EXPECT(s.heaps == 1); /* the one for late calls */
+    EXPECT(s.heaps <= 2); /* this thread's, and the one for late calls */
     for (size_t i = 0; i < SLOTS; i++) drop(slots[i]);
     trim();
     stats_check_all();
