@@ -56,7 +56,7 @@ struct huddle_lane_stats {
     size_t heaps;       /* threads that allocate in this lane */
     size_t runs;        /* runs that it holds */
     size_t live_bytes;  /* bytes of cells that the program has, out of this lane's runs */
-    size_t inbox_cells; /* cells freed by other lanes and not yet taken in */
+    size_t inbox_cells; /* cells freed by other lanes and not yet taken in; also counted as cached */
 };
 
 /* A statistics report. All *_bytes are bytes, and sizes of blocks are their usable sizes. At a point where no thread

@@ -1,15 +1,14 @@
 // operators.cc - all forms of operator new and delete.
 //
-// The only C++ of the allocator: a nothrow form has to swallow what a new handler throws, which no C frame can. In the shared
-// library (HUDDLE_WEAK_CXX=1) what it needs of the C++ run-time is weak, because C programs have none: in a program that has one
-// but opened it locally, libstdc++ is looked up by name when a throw is due. In the archive the symbols are plain.
+// The only C++ of the allocator: a nothrow form has to swallow what a new handler throws, which no C frame can. In the archive
+// it is a member of its own, which only C++ programs pull in. The shared library (HUDDLE_WEAK_CXX=1) may not need libstdc++,
+// because C programs have none: what is wanted of it is looked up by name once memory has run out, so that a program which
+// opened it locally is served too; and the catch is libstdc++'s, whose nothrow forms call the throwing ones here.
 #include <cstddef>
 #include <new>
 
 #if HUDDLE_WEAK_CXX
 #define RUNTIME __attribute__((weak))
-// What the compiler refers to for a catch.
-__asm__(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch");
 #else
 #define RUNTIME
 #endif
@@ -81,6 +80,21 @@ __attribute__((cold, noinline)) void *allocate_or_throw(size_t n, size_t alignme
     }
 }
 
+#if HUDDLE_WEAK_CXX
+typedef void *nothrow_function(size_t n, const std::nothrow_t &);
+typedef void *nothrow_aligned_function(size_t n, std::align_val_t, const std::nothrow_t &);
+
+__attribute__((cold, noinline)) void *allocate_or_null(size_t n, size_t alignment) {
+    std::nothrow_t tag;
+    if (handler() == nullptr) return nullptr;
+    if (alignment == 0) {
+        nothrow_function *f = reinterpret_cast<nothrow_function *>(find("_ZnwmRKSt9nothrow_t"));
+        return f == nullptr ? nullptr : f(n, tag);
+    }
+    nothrow_aligned_function *f = reinterpret_cast<nothrow_aligned_function *>(find("_ZnwmSt11align_val_tRKSt9nothrow_t"));
+    return f == nullptr ? nullptr : f(n, static_cast<std::align_val_t>(alignment), tag);
+}
+#else
 __attribute__((cold, noinline)) void *allocate_or_null(size_t n, size_t alignment) noexcept {
     if (handler() == nullptr) return nullptr;
     try {
@@ -89,13 +103,14 @@ __attribute__((cold, noinline)) void *allocate_or_null(size_t n, size_t alignmen
         return nullptr;
     }
 }
+#endif
 
 inline void *throwing(size_t n, size_t alignment) {
     void *p = allocate(n, alignment);
     return __builtin_expect(p != nullptr, 1) ? p : allocate_or_throw(n, alignment);
 }
 
-inline void *nothrowing(size_t n, size_t alignment) noexcept {
+inline void *nothrowing(size_t n, size_t alignment) {
     void *p = allocate(n, alignment);
     return __builtin_expect(p != nullptr, 1) ? p : allocate_or_null(n, alignment);
 }

@@ -19,9 +19,9 @@ static void release_bins(void) {
 }
 
 /* From prepare to parent or child, guarded by registry_lock: the forking thread's heap, and which thread it is (the address of
- * its heap_current; read without the lock only to ask whether it is the caller). */
+ * its heap_place; read without the lock only to ask whether it is the caller). */
 static struct heap_use forking;
-static struct heap **forking_thread;
+static uintptr_t *forking_thread;
 
 void fork_prepare(void) {
     struct heap_use use = heap_enter();
@@ -34,7 +34,7 @@ void fork_prepare(void) {
     lock_take(&span_lock, RANK_SPAN);
     lock_take(&meta_lock, RANK_META);
     forking = use;
-    relaxed_store(&forking_thread, &heap_current);
+    relaxed_store(&forking_thread, &heap_place);
 }
 
 static void release_all(void) {
@@ -51,11 +51,11 @@ static void release_all(void) {
 }
 
 void fork_parent(void) {
-    if (relaxed_load(&forking_thread) == &heap_current) release_all();
+    if (relaxed_load(&forking_thread) == &heap_place) release_all();
 }
 
 void fork_child(void) {
-    if (forking_thread != &heap_current) return;
+    if (forking_thread != &heap_place) return;
     registry_keep_only_locked(forking.heap);
     /* A lock's word may say that somebody sleeps: nobody does here, and a wake-up for nobody is harmless. */
     release_all();

@@ -32,22 +32,23 @@ _Noreturn COLD static void fail_elsewhere(const void *p, const struct descriptor
     fail_foreign_free(p);
 }
 
-/* Whether p is the start of a cell; where its byte is. */
-static bool find_cell(const void *p, const struct descriptor *d, struct cell_ref *ref) {
+/* The live cell that starts at p; stops the program when there is none. */
+static struct cell_ref live_cell(void *p, const struct descriptor *d) {
     size_t bytes = descriptor_cell_bytes(d), offset = (uint32_t)(uintptr_t)p - d->start;
-    *ref = (struct cell_ref){(void *)(uintptr_t)p, d->cells + offset / bytes};
-    return offset % bytes == 0 && offset / bytes < run_of(d)->cells;
+    struct cell_ref ref = {p, d->cells + offset / bytes};
+    if (offset % bytes != 0 || offset / bytes >= run_of(d)->cells || cell_state(ref.byte) != CELL_LIVE) fail_cell(p, d);
+    return ref;
 }
 
 static void free_cell(struct heap *h, void *p, const struct descriptor *d) {
-    struct cell_ref ref;
-    if (!find_cell(p, d, &ref) || cell_state(ref.byte) != CELL_LIVE) fail_cell(p, d);
+    struct cell_ref ref = live_cell(p, d);
     if (h == NULL) {
         /* No memory for a heap: the cell goes straight back to its run. */
-        bin_give_back_live(&lane_get(d->owner - 1u)->bins[run_of(d)->class], &ref, 1);
+        bin_give_back(&lane_get(d->owner - 1u)->bins[run_of(d)->class], &ref, 1, CELL_LIVE);
         return;
     }
     if (d->owner != h->owner) {
+        relaxed_store(ref.byte, CELL_RETURNING);
         outgoing_add(h, d->owner - 1u, p, run_of(d)->cell_bytes);
         return;
     }
@@ -61,6 +62,12 @@ static bool is_nested_memory(const struct descriptor *d) {
     return d->owner == OWNER_NESTED || d->owner == OWNER_NESTED_LARGE;
 }
 
+/* From a nested call: the owner does the rest. */
+static void free_later(void *p, const struct descriptor *d, bool is_cell) {
+    if (is_cell) relaxed_store(live_cell(p, d).byte, CELL_RETURNING);
+    nested_free_later(p, d);
+}
+
 NOINLINE void heap_free_slow(void *p) {
     if (p == NULL) return;
     const struct descriptor *d = page_map_find(p);
@@ -69,7 +76,7 @@ NOINLINE void heap_free_slow(void *p) {
     if (likely(is_cell && !use.is_nested)) free_cell(use.heap, p, d);
     else if (is_nested_memory(d)) nested_free(p);
     else if (!is_cell && d->owner != OWNER_LARGE) fail_elsewhere(p, d, use.is_nested);
-    else if (use.is_nested) nested_free_later(p, d);
+    else if (use.is_nested) free_later(p, d, is_cell);
     else large_free(p);
     heap_leave(use);
 }

@@ -8,7 +8,7 @@
  *              the address is the start of the cell (run.h)
  *   state      the cell's byte is LIVE: not freed, not cached, not fresh
  *
- * A cell of another lane is checked when that lane takes it in, before it can be used again. errno is not touched.
+ * Cells of other lanes are checked in the same way on the slow path. errno is not touched.
  * Any thread may call at any time, with any block. */
 #ifndef HUDDLE_HEAP_FREE_H
 #define HUDDLE_HEAP_FREE_H

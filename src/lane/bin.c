@@ -45,6 +45,20 @@ static size_t lease_locked(struct bin *b, struct cell_ref *out, size_t n) {
     }
 }
 
+/* Makes r the current run. Another thread may have made one meanwhile: it stays at hand, or, when nothing of it is used any
+ * more (B2), is returned to be destroyed. */
+static struct run *replace_current_locked(struct bin *b, struct run *r) {
+    struct run *old = b->current;
+    b->current = r;
+    if (old == NULL || run_is_exhausted(old)) return NULL;
+    if (old->used != 0) {
+        list_locked(b, old);
+        return NULL;
+    }
+    run_retire_locked(old);
+    return old;
+}
+
 size_t bin_lease(struct bin *b, unsigned class, unsigned lane, struct cell_ref *out, size_t n) {
     lock_take(&b->lock, RANK_BIN);
     size_t done = lease_locked(b, out, n);
@@ -52,16 +66,13 @@ size_t bin_lease(struct bin *b, unsigned class, unsigned lane, struct cell_ref *
     if (done == 0) b->serial++;
     lock_release(&b->lock, RANK_BIN);
     if (done != 0) return done;
-    struct run *r = run_create(class, lane, serial);
+    struct run *r = run_create(class, lane, serial), *surplus = NULL;
     lock_take(&b->lock, RANK_BIN);
-    if (r != NULL) {
-        /* Another thread may have made one meanwhile: this one is used first, the other one stays at hand. */
-        if (b->current != NULL && !run_is_exhausted(b->current)) list_locked(b, b->current);
-        b->current = r;
-    }
+    if (r != NULL) surplus = replace_current_locked(b, r);
     done = lease_locked(b, out, n);
     if (HUDDLE_AUDIT) check_locked(b);
     lock_release(&b->lock, RANK_BIN);
+    if (surplus != NULL) run_destroy(surplus);
     return done;
 }
 
@@ -73,24 +84,23 @@ static struct run *give_back_one_locked(struct bin *b, const struct cell_ref *re
     if (r == b->current) return NULL;
     if (r->used == 0) {
         if (!was_exhausted) unlist_locked(b, r);
+        run_retire_locked(r);
         return r;
     }
     if (was_exhausted) list_locked(b, r);
     return NULL;
 }
 
-/* `wanted` is what the byte of each cell must be; it is made CACHED first. */
-static void give_back(struct bin *b, const struct cell_ref *cells, size_t n, uint8_t wanted) {
+void bin_give_back(struct bin *b, const struct cell_ref *cells, size_t n, enum cell_state state) {
     struct run *doomed = NULL;
     lock_take(&b->lock, RANK_BIN);
     for (size_t i = 0; i < n; i++) {
-        uint8_t state = cell_state(cells[i].byte);
-        if (unlikely(state != wanted)) {
+        if (unlikely(cell_state(cells[i].byte) != state)) {
             size_t bytes = run_of(page_map_find(cells[i].cell))->cell_bytes;
             lock_release(&b->lock, RANK_BIN);
             fail_double_free(cells[i].cell, bytes, "cell");
         }
-        if (wanted == CELL_LIVE) relaxed_store(cells[i].byte, CELL_CACHED);
+        relaxed_store(cells[i].byte, CELL_CACHED);
         struct run *r = give_back_one_locked(b, &cells[i]);
         if (r == NULL) continue;
         r->next = doomed;
@@ -105,19 +115,14 @@ static void give_back(struct bin *b, const struct cell_ref *cells, size_t n, uin
     }
 }
 
-void bin_give_back(struct bin *b, const struct cell_ref *cells, size_t n) {
-    give_back(b, cells, n, CELL_CACHED);
-}
-
-void bin_give_back_live(struct bin *b, const struct cell_ref *cells, size_t n) {
-    give_back(b, cells, n, CELL_LIVE);
-}
-
 void bin_trim(struct bin *b) {
     lock_take(&b->lock, RANK_BIN);
     struct run *r = b->current;
     bool is_unused = r != NULL && r->used == 0;
-    if (is_unused) b->current = NULL;
+    if (is_unused) {
+        b->current = NULL;
+        run_retire_locked(r);
+    }
     lock_release(&b->lock, RANK_BIN);
     if (is_unused) run_destroy(r);
 }

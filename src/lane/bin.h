@@ -25,11 +25,8 @@ struct bin {
  * there is no memory. */
 size_t bin_lease(struct bin *b, unsigned class, unsigned lane, struct cell_ref *out, size_t n);
 
-/* Takes back n cells, all of this bin, their bytes CACHED. */
-void bin_give_back(struct bin *b, const struct cell_ref *cells, size_t n);
-
-/* Takes back n cells that another lane freed, still LIVE: stops the program when one is not. */
-void bin_give_back_live(struct bin *b, const struct cell_ref *cells, size_t n);
+/* Takes back n cells, all of this bin, whose bytes are all `state`; stops the program when one is not (it was freed twice). */
+void bin_give_back(struct bin *b, const struct cell_ref *cells, size_t n, enum cell_state state);
 
 /* Destroys the current run when nothing of it is used. */
 void bin_trim(struct bin *b);

@@ -47,7 +47,7 @@ void lane_drain_message(struct lane *l, const struct message *m) {
             todo &= ~((uint64_t)1 << i);
             left--;
         }
-        bin_give_back_live(&l->bins[class], cells, n);
+        bin_give_back(&l->bins[class], cells, n, CELL_RETURNING);
     }
 }
 

@@ -10,21 +10,6 @@
 _Static_assert((int)HUDDLE_CLASSES == (int)CLASS_COUNT && (int)HUDDLE_LANES == (int)LANE_MAX,
                "the public header says how much there is");
 
-/* Moves a freed cell, which its byte still calls LIVE, from the live ones to the cached ones. */
-static void count_returning(struct huddle_stats *s, const void *cell) {
-    const struct descriptor *d = page_map_find(cell);
-    if (!owner_is_lane(d->owner)) return;
-    struct run *r = run_of(d);
-    s->classes[r->class].live--;
-    s->classes[r->class].cached++;
-    s->lane[r->lane].live_bytes -= r->cell_bytes;
-    s->lane[r->lane].inbox_cells++;
-}
-
-static void count_message(struct huddle_stats *s, const struct message *m) {
-    for (uint32_t i = 0; i < m->count; i++) count_returning(s, m->cell[i]);
-}
-
 static void count_run(struct huddle_stats *s, struct run *r) {
     struct run_count n = run_tally(r);
     struct huddle_class_stats *c = &s->classes[r->class];
@@ -36,37 +21,35 @@ static void count_run(struct huddle_stats *s, struct run *r) {
     c->fresh += n.fresh;
     l->runs++;
     l->live_bytes += n.live * r->cell_bytes;
+    l->inbox_cells += n.returning;
     s->run_bytes += (size_t)r->units * UNIT_BYTES;
 }
 
-/* Regions are never unmapped and the list only grows, so it can be walked after a look under the lock; a run that another
- * thread makes or destroys meanwhile may be missed. */
+/* The run that begins at this unit, if one does. It cannot go away under the lock of its bin, which the descriptor names. */
+static void count_unit(struct huddle_stats *s, const char *unit) {
+    const struct descriptor *d = page_map_find(unit);
+    unsigned owner = acquire_load(&d->owner), class = d->magazine >> MAGAZINE_SHIFT;
+    if (!owner_is_lane(owner) || class >= CLASS_COUNT) return;
+    struct bin *b = &lane_get(owner - 1)->bins[class];
+    lock_take(&b->lock, RANK_BIN);
+    bool is_same = acquire_load(&d->owner) == owner && d->magazine >> MAGAZINE_SHIFT == class;
+    if (is_same && run_of(d)->base == unit) count_run(s, run_of(d));
+    lock_release(&b->lock, RANK_BIN);
+}
+
+/* Regions are never unmapped, and their list only grows: it is walked without the lock. */
 static void count_runs(struct huddle_stats *s) {
-    lock_take(&span_lock, RANK_SPAN);
-    for (struct region *r = span_regions; r != NULL; r = r->next) {
-        s->dirty_bytes += (size_t)r->dirty_free_units * UNIT_BYTES;
-        for (size_t i = 0; i < r->units; i++) {
-            const char *unit = r->base + i * UNIT_BYTES;
-            const struct descriptor *d = page_map_find(unit);
-            if (owner_is_lane(acquire_load(&d->owner)) && run_of(d)->base == unit) count_run(s, run_of(d));
-        }
-    }
-    lock_release(&span_lock, RANK_SPAN);
+    for (struct region *r = acquire_load(&span_regions); r != NULL; r = acquire_load(&r->next))
+        for (size_t i = 0; i < r->units; i++) count_unit(s, r->base + i * UNIT_BYTES);
+    s->dirty_bytes += relaxed_load(&region_dirty_free_units) * UNIT_BYTES;
 }
 
 static void count_heaps(struct huddle_stats *s) {
     lock_take(&registry_lock, RANK_REGISTRY);
-    for (struct heap *h = registry_heaps; h != NULL; h = h->next) {
-        s->heaps++;
-        for (unsigned i = 0; h->out != NULL && i < LANE_MAX; i++)
-            if (h->out[i] != NULL) count_message(s, h->out[i]);
-    }
-    for (unsigned i = 0; i < LANE_MAX; i++) {
-        struct lane *l = lane_get(i);
-        if (l == NULL) break;
+    for (struct heap *h = registry_heaps; h != NULL; h = h->next) s->heaps++;
+    for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++) {
         s->lanes = i + 1;
-        s->lane[i].heaps = l->heaps;
-        for (struct message *m = acquire_load(&l->inbox.head); m != NULL; m = m->next) count_message(s, m);
+        s->lane[i].heaps = lane_get(i)->heaps;
     }
     lock_release(&registry_lock, RANK_REGISTRY);
 }

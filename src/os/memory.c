@@ -8,12 +8,13 @@
 #include "os/system.h"
 
 size_t os_page_bytes = 4096;
+static size_t system_page_bytes = 4096;
 
 /* Atomic, relaxed: sums for reports, and the number that fail_nth counts. */
 static struct os_counters counters;
 
-void os_memory_init(size_t system_page_bytes, size_t wanted_page_bytes) {
-    if (is_power_of_two(system_page_bytes)) os_page_bytes = system_page_bytes;
+void os_memory_init(size_t real_page_bytes, size_t wanted_page_bytes) {
+    if (is_power_of_two(real_page_bytes)) os_page_bytes = system_page_bytes = real_page_bytes;
     if (is_power_of_two(wanted_page_bytes) && wanted_page_bytes > os_page_bytes) os_page_bytes = wanted_page_bytes;
 }
 
@@ -40,13 +41,23 @@ static void count_unmapped(size_t n) {
     __atomic_sub_fetch(&counters.mapped_bytes, n, __ATOMIC_RELAXED);
 }
 
+/* With the option page_size: the aligned part of a mapping, whose ends go back. */
+static void *trim(char *p, size_t n, size_t slack) {
+    char *aligned = (char *)round_up((uintptr_t)p, os_page_bytes);
+    size_t head = (size_t)(aligned - p), tail = slack - head;
+    if (head != 0) system_call(SYS_munmap, (long)p, (long)head, 0, 0, 0, 0);
+    if (tail != 0) system_call(SYS_munmap, (long)(aligned + n), (long)tail, 0, 0, 0, 0);
+    return aligned;
+}
+
 static void *map(void *hint, size_t n, int protection) {
     require_pages(hint, n);
     if (is_refused()) return NULL;
-    long p = system_call(SYS_mmap, (long)hint, (long)n, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t slack = os_page_bytes - system_page_bytes;
+    long p = system_call(SYS_mmap, (long)hint, (long)(n + slack), protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (is_system_error(p)) return NULL;
     count_mapped(n);
-    return (void *)p;
+    return slack == 0 ? (void *)p : trim((char *)p, n, slack);
 }
 
 void *os_map(void *hint, size_t n) {

@@ -10,8 +10,8 @@
 /* Bytes of a page, from os_memory_init on: the system's, or the option page_size when that is a larger power of two. */
 extern size_t os_page_bytes;
 
-/* `system_page_bytes` as the kernel told the process, 0 when unknown (then 4096). */
-void os_memory_init(size_t system_page_bytes, size_t wanted_page_bytes);
+/* `real_page_bytes` as the kernel told the process, 0 when unknown (then 4096). */
+void os_memory_init(size_t real_page_bytes, size_t wanted_page_bytes);
 
 /* n bytes that read as zero and may be written, not charged before they are touched. NULL when the system refuses.
  * `hint` is an address to try first, or NULL. */

@@ -61,12 +61,15 @@ struct run *run_create(unsigned class, unsigned lane, uint32_t serial) {
     return r;
 }
 
-void run_destroy(struct run *r) {
+void run_retire_locked(struct run *r) {
     ASSERT(r->used == 0 && !r->is_listed);
+    for (size_t i = 0; i < r->units; i++) index_remove(r->base + i * UNIT_BYTES, page_map_find(r->base + i * UNIT_BYTES));
+    page_map_set_owner(r->base, r->units, OWNER_WAS_RUN);
+}
+
+void run_destroy(struct run *r) {
     char *base = r->base;
     size_t units = r->units;
-    for (size_t i = 0; i < units; i++) index_remove(base + i * UNIT_BYTES, page_map_find(base + i * UNIT_BYTES));
-    page_map_set_owner(base, units, OWNER_WAS_RUN);
     meta_free(r, record_bytes(r->cells));
     span_free(base, units);
 }
@@ -118,10 +121,12 @@ void run_give_back_locked(struct run *r, uint8_t *byte) {
 }
 
 struct run_count run_tally(struct run *r) {
-    struct run_count c = {0, 0, 0, 0};
+    struct run_count c = {0, 0, 0, 0, 0};
     const uint8_t *bytes = run_bytes(r);
     for (size_t i = r->first; i < r->cells; i++) {
-        switch (cell_state(&bytes[i]) & CELL_KIND) {
+        uint8_t state = cell_state(&bytes[i]);
+        c.returning += state == CELL_RETURNING;
+        switch (state & CELL_KIND) {
         case CELL_LIVE: c.live++; break;
         case CELL_CACHED: c.cached++; break;
         case CELL_FREE: c.free++; break;

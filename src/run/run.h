@@ -9,6 +9,7 @@
  *   FRESH       never handed out; its memory is not touched either
  *   FREE|link   on the free list of its group; link is the index in the group of the next one, or its own: the last
  *   CACHED      a thread's magazine has it
+ *   RETURNING   a thread of another lane freed it, and it is on its way back (lane/inbox.h); counts as cached
  *   LIVE        the program has it
  *
  * A group's list begins at its head byte, when the group's bit in `groups` is set. So free lists are indices inside
@@ -16,10 +17,10 @@
  *
  * Rules (run_check walks R3 and the lists; the others are kept by who calls):
  *   R1  Whoever holds a cell is the only writer of its byte. No byte is written by an atomic read-modify-write.
- *   R2  The bytes of a run are written by threads of its lane only; or, when that lane sleeps, by a thread that holds the
- *       lock of its bin.
+ *   R2  The bytes of a run are written by threads of its lane only; but a thread of another lane that frees a cell makes its byte
+ *       RETURNING, which ends its hold, and when the lane sleeps a thread that holds the lock of the bin takes cells back.
  *   R3  used + free + fresh == cells - first, with used = LIVE + CACHED, whenever nobody is inside the run.
- *   R4  A run is destroyed only when used == 0, outside all locks.
+ *   R4  A run is retired only when used == 0, and destroyed outside all locks.
  *
  * `groups`, `fresh`, `used`, heads and FREE bytes are guarded by the lock of the run's bin (lane/bin.h), which also owns
  * `next`, `previous` and `is_listed`. The rest is constant while the run exists. This file does not decide which run serves
@@ -35,6 +36,7 @@ enum cell_state {
     CELL_FRESH = 0x00,
     CELL_FREE = 0x40, /* | link */
     CELL_CACHED = 0x80,
+    CELL_RETURNING = 0x81,
     CELL_LIVE = 0xc0,
     CELL_KIND = 0xc0,
     CELL_LINK = 0x3f,
@@ -102,7 +104,9 @@ size_t run_cells(unsigned class);
  * no bin's lock and must not be called under one. */
 struct run *run_create(unsigned class, unsigned lane, uint32_t serial);
 
-/* Takes back the span of a run that nobody uses (R4). */
+/* Takes a run that nobody uses (R4) out of the page map and the index; then, outside the lock, run_destroy gives up its
+ * span and its record. Who holds the bin's lock sees every run in the map whole, or not at all. */
+void run_retire_locked(struct run *r);
 void run_destroy(struct run *r);
 
 /* Leases up to n cells, freed ones before fresh ones and in address order as far as the lists are, to `out`; their bytes become
@@ -118,7 +122,7 @@ static inline bool run_is_exhausted(const struct run *r) {
 }
 
 struct run_count {
-    size_t live, cached, free, fresh;
+    size_t live, cached, returning, free, fresh; /* returning: of cached */
 };
 
 /* Counts the cells by their bytes. */

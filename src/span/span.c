@@ -39,7 +39,7 @@ static bool add_region(struct region *r, char *p, size_t n) {
     page_map_set_owner(base, r->units, OWNER_FREE);
     lock_take(&span_lock, RANK_SPAN);
     region_put_locked(r, 0, r->units, false);
-    *last_link = r;
+    release_store(last_link, r); /* statistics walk the list without the lock */
     last_link = &r->next;
     region_bytes += n;
     lock_release(&span_lock, RANK_SPAN);

@@ -8,20 +8,18 @@
 #include "thread/outgoing.h"
 #include "thread/registry.h"
 
-/* Every magazine of it is empty (nothing to pop) and full (no room to push), every size leads to one of them, and no run's
- * owner is equal to its owner. Never written. */
-#define HEAP_WITHOUT_CELLS(name)                                                                                       \
+/* Every magazine of them is empty (nothing to pop) and full (no room to push), every size leads to one of them, and no run's
+ * owner is equal to theirs. Never written. */
+#define HEAP_WITHOUT_CELLS(heap)                                                                                       \
     {                                                                                                                  \
-        .magazines = {[0 ... CLASS_COUNT - 1] = MAGAZINE_EMPTY},                                                        \
-        .by_size = {[0 ... DIRECT_SIZES - 1] = name.magazines}, .owner = OWNER_NOBODY,                                  \
+        .magazines = {[0 ... CLASS_COUNT - 1] = MAGAZINE_EMPTY},                                                       \
+        .by_size = {[0 ... DIRECT_SIZES - 1] = (heap).magazines}, .owner = OWNER_NOBODY,                               \
         .owner_key = (uint64_t)OWNER_NOBODY << INDEX_OWNER_SHIFT                                                       \
     }
 
-struct heap heap_empty = HEAP_WITHOUT_CELLS(heap_empty);
-struct heap heap_late = HEAP_WITHOUT_CELLS(heap_late);
-struct heap heap_busy = HEAP_WITHOUT_CELLS(heap_busy);
+struct heap heap_special[3] = {HEAP_WITHOUT_CELLS(heap_busy), HEAP_WITHOUT_CELLS(heap_empty), HEAP_WITHOUT_CELLS(heap_late)};
 
-__thread struct heap *heap_current __attribute__((tls_model("initial-exec"), visibility("hidden"))) = &heap_empty;
+__thread uintptr_t heap_place __attribute__((tls_model("initial-exec"), visibility("hidden"))) = sizeof(struct heap);
 
 struct lock heap_late_lock;
 
@@ -122,8 +120,7 @@ static void *pop(struct magazine *m) {
     return e->cell;
 }
 
-/* Takes in what other lanes freed: all messages are checked and marked before any of their cells is handed out again, so that
- * a second free of a cell is noticed while it can do no harm. */
+/* Takes in what other lanes freed, all of it. */
 static void take_inbox(struct heap *h) {
     struct message *next;
     for (struct message *m = inbox_take(&h->lane->inbox); m != NULL; m = next) {
@@ -131,7 +128,7 @@ static void take_inbox(struct heap *h) {
         for (uint32_t i = 0; i < m->count; i++) {
             struct cell_ref ref = lane_resolve(h->lane, m->cell[i]);
             struct magazine *to = &h->magazines[run_of(page_map_find(ref.cell))->class];
-            if (unlikely(cell_state(ref.byte) != CELL_LIVE)) fail_double_free(ref.cell, size_class_bytes(to->class), "cell");
+            if (unlikely(cell_state(ref.byte) != CELL_RETURNING)) fail_double_free(ref.cell, size_class_bytes(to->class), "cell");
             relaxed_store(ref.byte, CELL_CACHED);
             if (to->top != to->limit) *to->top++ = ref;
             else heap_push_slow(h, to, ref);
@@ -177,7 +174,7 @@ void *heap_refill(struct heap *h, struct magazine *m) {
 
 /* Gives the n oldest cells back. */
 static void give_back(struct heap *h, struct magazine *m, size_t n) {
-    bin_give_back(&h->lane->bins[m->class], m->base + 1, n);
+    bin_give_back(&h->lane->bins[m->class], m->base + 1, n, CELL_CACHED);
     size_t left = magazine_count(m) - n;
     for (size_t i = 1; i <= left; i++) m->base[i] = m->base[i + n];
     m->top = m->base + 1 + left;
@@ -187,7 +184,7 @@ void heap_push_slow(struct heap *h, struct magazine *m, struct cell_ref cell) {
     magazine_grow(m, &h->cache_bytes);
     if (m->top == m->limit && m->capacity != 0) give_back(h, m, (m->capacity + 1u) / 2);
     if (HUDDLE_AUDIT) magazine_check(m);
-    if (m->top == m->limit) bin_give_back(&h->lane->bins[m->class], &cell, 1);
+    if (m->top == m->limit) bin_give_back(&h->lane->bins[m->class], &cell, 1, CELL_CACHED);
     else *m->top++ = cell;
 }
 

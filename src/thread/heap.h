@@ -38,9 +38,24 @@ struct heap {
 
 _Static_assert(offsetof(struct heap, magazines) == 0, "descriptors hold offsets from the heap");
 
-extern struct heap heap_empty, heap_late, heap_busy;
+/* The three heaps without cells. */
+extern struct heap heap_special[3] __attribute__((visibility("hidden")));
+#define heap_busy heap_special[0]
+#define heap_empty heap_special[1]
+#define heap_late heap_special[2]
 
-extern __thread struct heap *heap_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* Where the calling thread's heap is, as a distance in bytes from heap_busy: 0 is heap_busy. So it is before the dynamic linker
+ * has set up thread-local storage, when resolvers of indirect functions may allocate already: such calls are nested ones. */
+extern __thread uintptr_t heap_place __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static ALWAYS_INLINE struct heap *heap_at(uintptr_t place) {
+    return (struct heap *)((uintptr_t)&heap_busy + place);
+}
+
+/* The calling thread's heap, to look at. */
+static inline struct heap *heap_of_thread(void) {
+    return heap_at(heap_place);
+}
 
 /* Guards the shared heap for calls after a thread's end. */
 extern struct lock heap_late_lock;
@@ -57,15 +72,15 @@ void heap_created(void) __attribute__((weak));
 /* Takes the calling thread's heap for itself, so that a call from a signal handler finds heap_busy; heap_release puts it back.
  * Two plain stores: nobody but this thread and its handlers looks. */
 static ALWAYS_INLINE struct heap *heap_seize(void) {
-    struct heap *h = heap_current;
-    heap_current = &heap_busy;
+    uintptr_t place = heap_place;
+    heap_place = 0;
     signal_fence();
-    return h;
+    return heap_at(place);
 }
 
 static ALWAYS_INLINE void heap_release(struct heap *h) {
     signal_fence();
-    heap_current = h;
+    heap_place = (uintptr_t)h - (uintptr_t)&heap_busy;
 }
 
 /* What a slow path works with: the thread's heap, a new one, or the shared one, locked. */

@@ -1,5 +1,5 @@
-/* oom.c - every scenario again and again: with the first system call refused, with the second, ... until there are no more;
- * and with all from that one on refused.
+/* oom.c - every scenario again and again: with the first system call refused, with the second, ... until there are no
+ * more; and with all from that one on refused.
  *
  *   oom SCENARIO            links the inside; each time is a child of its own
  *   oom SCENARIO LIBRARY    with a library to preload: each time is a process of its own, this program again, which the

@@ -6,7 +6,7 @@
 
 /* ---- the blocks that live ---- */
 
-enum { BLOCKS_MAX = 40000, FULL_CHECK_MAX = 64 * 1024 };
+enum { BLOCKS_MAX = 40000, END_BYTES = 48 };
 
 struct block {
     unsigned char *p;
@@ -18,9 +18,11 @@ static struct block blocks[BLOCKS_MAX];
 static size_t block_count;
 static unsigned char next_tag;
 
-/* Large blocks carry the tag at both ends and once a page. */
+/* A block carries its tag at both ends, and in between every 256 bytes, or once a page when it is large. */
 static size_t step_at(const struct block *b, size_t i) {
-    return b->bytes <= FULL_CHECK_MAX || i < 64 || i + 64 >= b->bytes ? 1 : b->bytes - 64 - i < 4096 ? b->bytes - 64 - i : 4096;
+    size_t step = b->bytes > 65536 ? 4096 : 256;
+    if (i < END_BYTES || i + END_BYTES >= b->bytes) return 1;
+    return b->bytes - END_BYTES - i < step ? b->bytes - END_BYTES - i : step;
 }
 
 static void write_tag(struct block *b) {
@@ -93,7 +95,7 @@ static void first_call_is_large(void) {
 static void many_runs(void) {
     for (size_t n = 16; n <= 32768; n += n / 4)
         for (size_t i = 0; i < 6 + 65536 / n; i++) keep(allocate(n), n);
-    for (size_t i = 0; i < 9000; i++) keep(allocate(1000), 1000);
+    for (size_t i = 0; i < 5000; i++) keep(allocate(1000), 1000);
 }
 
 static void large_blocks(void) {
@@ -150,8 +152,8 @@ static void zeroed_blocks(void) {
 }
 
 static void trim_often(void) {
-    for (int round = 0; round < 3; round++) {
-        for (size_t i = 0; i < 2000; i++) keep(allocate(500), 500);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < 1000; i++) keep(allocate(500), 500);
         for (size_t i = 0; i < 20; i++) keep(allocate(100000), 100000);
         keep(allocate(9 << 20), 9 << 20);
         for (size_t i = 0; i + 3 < block_count; i += 3) free_at(i);

@@ -1,5 +1,6 @@
-/* bins.c - many threads in one lane: they lease from the same bins and give back to them, and nobody gets a cell that another one has.
- * Magazines are kept tiny, so that nearly every call takes a bin's lock; the large classes make and destroy runs all the time. */
+/* bins.c - many threads in one lane: they lease from the same bins and give back to them, and nobody gets a cell that
+ * another one has. Magazines are kept tiny, so that nearly every call takes a bin's lock; the large classes make and
+ * destroy runs all the time. */
 #include "race.h"
 
 enum { THREADS = 6, HELD = 40 };
@@ -33,7 +34,7 @@ static void *run(void *number) {
         EXPECT(h->p != NULL);
         h->mark = i << 8 | (uintptr_t)number;
         *h->p = h->mark;
-        if (random_below(&random, 500) == 0) heap_flush(heap_current);
+        if (random_below(&random, 500) == 0) heap_flush(heap_of_thread());
     }
     for (size_t i = 0; i < HELD; i++)
         if (held[i].p != NULL) drop(&held[i]);
@@ -45,7 +46,7 @@ int main(int argc, char **argv) {
     allocator_start();
     options.lanes = 1;
     options.cache_kib = 0;
-    turns = race_amount(argc, argv, 100000);
+    turns = race_amount(argc, argv, 1000000);
     race_run(THREADS, run);
     race_finish();
     return 0;

@@ -1,4 +1,5 @@
-/* fork.c - the process forks while other threads are busy in the allocator. The child has one thread, and everything works in it. */
+/* fork.c - the process forks while other threads are busy in the allocator. The child has one thread, and everything
+ * works in it. */
 #include "race.h"
 
 #include <sys/wait.h>
@@ -28,6 +29,7 @@ static void *work(void *number) {
 
 /* All kinds of blocks; then everything that the parent's threads left, with its contents; then all is walked. */
 static void work_in_the_child(void) {
+    alarm(60); /* a lock that nobody will release ends in a failure, not in a wait */
     for (int round = 0; round < 3; round++) {
         void *held[100];
         for (size_t i = 0; i < 100; i++) {
@@ -77,8 +79,9 @@ static void *run(void *number) {
 
 int main(int argc, char **argv) {
     allocator_start();
-    options.lanes = 2;
-    forks = race_amount(argc, argv, 40);
+    options.lanes = 1; /* so that the child needs every lock that a worker may have held, */
+    options.cache_kib = 0; /* and workers take them often */
+    forks = race_amount(argc, argv, 50);
     race_run(WORKERS + 1, run);
     for (size_t i = 0; i < HELD; i++) release(shared[i]);
     race_finish();

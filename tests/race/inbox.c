@@ -1,5 +1,5 @@
-/* inbox.c - messages from several senders to one taker: each pointer arrives once, and what the sender wrote before it pushed is seen
- * by who takes (I1, I2). The messages go round through the pool. */
+/* inbox.c - messages from several senders to one taker: each pointer arrives once, and what the sender wrote before it
+ * pushed is seen by who takes (I1, I2). The messages go round through the pool. */
 #include "race.h"
 
 #include "lane/inbox.h"
@@ -14,6 +14,7 @@ struct item {
 static struct inbox inbox;
 static struct item *items;
 static size_t items_each;
+static uint32_t senders_left = SENDERS; /* atomic */
 
 static struct message *empty_message(void) {
     uint32_t count;
@@ -35,15 +36,17 @@ static void send_items(size_t sender) {
         item->value = sender * items_each + i + 1;
         m->cell[m->count++] = item;
         m->bytes += 16;
-        if (m->count < MESSAGE_CELLS && i + 1 < items_each) continue;
+        /* Full messages as in life, and by turns tiny ones, so that pushes meet. */
+        if (m->count < (i % 8192 < 4096 ? MESSAGE_CELLS : 1) && i + 1 < items_each) continue;
         inbox_push(&inbox, m);
         if (i + 1 < items_each) m = empty_message();
     }
+    __atomic_sub_fetch(&senders_left, 1, __ATOMIC_RELAXED); /* no release: the inbox alone is to order the items */
 }
 
 static void take_items(void) {
-    size_t taken = 0;
-    while (taken < SENDERS * items_each) {
+    for (bool is_last = false; !is_last;) {
+        is_last = relaxed_load(&senders_left) == 0;
         struct message *first = inbox_take(&inbox), *last = NULL;
         for (struct message *m = first; m != NULL; m = m->next) {
             EXPECT(m->count >= 1 && m->count <= MESSAGE_CELLS);
@@ -51,7 +54,6 @@ static void take_items(void) {
                 struct item *item = m->cell[i];
                 EXPECT(!item->is_seen && item->value == (size_t)(item - items) + 1);
                 item->is_seen = true;
-                taken++;
             }
             last = m;
         }

@@ -1,5 +1,5 @@
-/* purge.c - memory is given back beside allocation: units that are being purged belong to nobody meanwhile, or what was just allocated there
- * would lose its contents. Memory that is said to be zero must be so. */
+/* purge.c - memory is given back beside allocation: units that are being purged belong to nobody meanwhile, or what was
+ * just allocated there would lose its contents. Memory that is said to be zero must be so. */
 #include "race.h"
 
 #include "span/large.h"
@@ -50,7 +50,9 @@ static void *work(void *number) {
     for (size_t i = 0; i < turns; i++) {
         struct held *h = &held[random_below(&random, HELD)];
         if (h->p != NULL) drop(h);
-        else take(h, 2048 + random_below(&random, random_below(&random, 8) == 0 ? 1000000 : 140000), i << 16 | (uintptr_t)number << 8);
+        else
+            take(h, 2048 + random_below(&random, random_below(&random, 8) == 0 ? 1000000 : 140000),
+                 i << 16 | (uintptr_t)number << 8);
     }
     for (size_t i = 0; i < HELD; i++)
         if (held[i].p != NULL) drop(&held[i]);
@@ -76,7 +78,7 @@ static void *run(void *number) {
 int main(int argc, char **argv) {
     allocator_start();
     options.lanes = 2;
-    turns = race_amount(argc, argv, 30000);
+    turns = race_amount(argc, argv, 60000);
     race_run(WORKERS + 1, run);
     EXPECT(os_memory_counters().purged_bytes != 0);
     race_finish();

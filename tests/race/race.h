@@ -33,7 +33,7 @@ static inline void race_run(unsigned count, void *(*f)(void *)) {
 static inline size_t race_amount(int argc, char **argv, size_t usual) {
     if (argc > 1) return strtoul(argv[1], NULL, 10);
 #if defined(__SANITIZE_THREAD__)
-    return usual / 10;
+    return usual / 5;
 #else
     return usual;
 #endif

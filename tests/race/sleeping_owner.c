@@ -1,5 +1,6 @@
-/* sleeping_owner.c - the owner of a lane allocates 60 MB and sleeps; another thread frees all of it and ends; a third one allocates as
- * much. What the sleeper does not take in must be drained by the senders: the third thread gets the same memory again. */
+/* sleeping_owner.c - the owner of a lane allocates 60 MB and sleeps; another thread frees all of it and ends; a third
+ * one allocates as much. What the sleeper does not take in must be drained by the senders: the third thread gets the
+ * same memory again. */
 #include "race.h"
 
 enum { BLOCK_BYTES = 1000, BLOCKS = 60 * 1000 * 1000 / BLOCK_BYTES };

@@ -1,4 +1,5 @@
-/* statistics.c - reports beside running threads, which come and go meanwhile: figures are then approximate, but never nonsense. */
+/* statistics.c - reports beside running threads, which come and go meanwhile: figures are then approximate, but never
+ * nonsense. */
 #include "race.h"
 
 enum { WORKERS = 3, HELD = 100 };

@@ -1,5 +1,6 @@
-/* thread_exit.c - threads end while others free their blocks, and while messages are on the way to their lanes. Every block is freed
- * exactly once by somebody; at the end nothing is left, wherever it was freed. Some calls come after the end. */
+/* thread_exit.c - threads end while others free their blocks, and while messages are on the way to their lanes. Every
+ * block is freed exactly once by somebody; at the end nothing is left, wherever it was freed. Some calls come after the
+ * end. */
 #include "race.h"
 
 enum { SLOTS = 512, LIVES_AT_ONCE = 4 };

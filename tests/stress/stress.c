@@ -2,13 +2,13 @@
  *
  *   stress [threads=N] [operations=N] [rounds=N] [seed=N] [KEY=VALUE]...
  *
- * All usable bytes of a live block carry a pattern made of the block's number: a block that overlaps another, or is written by
- * the allocator, or loses its bytes in realloc, is noticed when it is looked at next. Blocks lie in slots, which belong to all
- * threads: whoever exchanges a slot has what was in it, so blocks are freed by others as often as by their owners. Threads
- * end between the rounds, and their blocks stay.
+ * All usable bytes of a live block carry a pattern made of the block's number: a block that overlaps another, or is
+ * written by the allocator, or loses its bytes in realloc, is noticed when it is looked at next. Blocks lie in slots,
+ * which belong to all threads: whoever exchanges a slot has what was in it, so blocks are freed by others as often as
+ * by their owners. Threads end between the rounds, and their blocks stay.
  *
- * Built twice: with the inside of the allocator, where KEY=VALUE sets its options and all is walked at the end, and for a
- * preloaded library. */
+ * Built twice: with the inside of the allocator, where KEY=VALUE sets its options and all is walked at the end, and for
+ * a preloaded library. */
 #include <pthread.h>
 #include <time.h>
 
@@ -128,7 +128,8 @@ static struct block *make_zeroed(struct thread *t) {
 
 static struct block *make_aligned(struct thread *t) {
     size_t n = random_size(&t->random);
-    size_t alignment = (size_t)1 << (random_below(&t->random, 40) == 0 ? random_below(&t->random, 23) : random_below(&t->random, 13));
+    size_t alignment =
+        (size_t)1 << (random_below(&t->random, 40) == 0 ? random_below(&t->random, 23) : random_below(&t->random, 13));
     void *p = allocate_aligned(n, alignment);
     EXPECT((uintptr_t)p % alignment == 0);
     return make(t, p, n, SIZE_MAX);
@@ -155,7 +156,8 @@ static void free_block(struct thread *t, struct block *b) {
     drop_record(b);
 }
 
-/* The owner's place for the block, or anybody's. The release and acquire of the exchange hand over the block's bytes too. */
+/* The owner's place for the block, or anybody's. The release and acquire of the exchange hand over the block's bytes
+ * too. */
 static struct block *exchange(struct thread *t, struct block *b) {
     size_t i = random_below(&t->random, 2) == 0 ? random_below(&t->random, SLOTS)
                                                : t->index * 16 % SLOTS + random_below(&t->random, 16);

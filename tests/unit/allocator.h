@@ -1,5 +1,5 @@
-/* allocator.h - the allocator under test, under one set of names: its inside, called directly, or the malloc of a program
- * into which the library is preloaded (TEST_FROM_OUTSIDE). */
+/* allocator.h - the allocator under test, under one set of names: its inside, called directly, or the malloc of a
+ * program into which the library is preloaded (TEST_FROM_OUTSIDE). */
 #ifndef TESTS_UNIT_ALLOCATOR_H
 #define TESTS_UNIT_ALLOCATOR_H
 
@@ -135,7 +135,7 @@ static inline size_t usable(const void *p) {
 
 /* As huddle_trim. */
 static inline void trim(void) {
-    if (heap_current != &heap_empty && heap_current != &heap_late) heap_flush(heap_current);
+    if (heap_of_thread() != &heap_empty && heap_of_thread() != &heap_late) heap_flush(heap_of_thread());
     for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++) lane_trim(lane_get(i));
     purge_all(0);
 }

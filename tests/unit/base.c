@@ -177,7 +177,8 @@ static void options_of_the_start_cannot_be_set_later(void **state) {
     const struct option_info *table = option_table(&count);
     for (size_t i = 0; i < count; i++) {
         const char *value = table[i].size != 0 ? "text" : table[i].least != 0 ? "1" : "0";
-        if (table[i].when == OPTION_START) assert_string_equal(set(table[i].key, value, OPTION_ANY), "can only be set at start-up");
+        if (table[i].when == OPTION_START)
+            assert_string_equal(set(table[i].key, value, OPTION_ANY), "can only be set at start-up");
         else assert_null(set(table[i].key, value, OPTION_ANY));
         assert_null(set(table[i].key, value, OPTION_START));
     }
@@ -224,7 +225,8 @@ static void options_parse_reports_each_wrong_part_and_keeps_the_rest(void **stat
         restore_options(state);
         options_parse(cases[i].text, note);
         if (reports != cases[i].reports || options.lanes != cases[i].lanes || options.purge_ms != cases[i].purge_ms)
-            fail_msg("\"%s\": %zu reports, lanes %u, purge_ms %u", cases[i].text, reports, options.lanes, options.purge_ms);
+            fail_msg("\"%s\": %zu reports, lanes %u, purge_ms %u", cases[i].text, reports, options.lanes,
+                     options.purge_ms);
         assert_string_equal(last_part, cases[i].part);
         assert_string_equal(last_problem, cases[i].problem);
     }

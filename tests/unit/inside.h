@@ -1,4 +1,5 @@
-/* inside.h - what the tests of the inside share: setting up, random numbers, children that are expected to be stopped. */
+/* inside.h - what the tests of the inside share: setting up, random numbers, children that are expected to be stopped.
+ */
 #ifndef TESTS_UNIT_INSIDE_H
 #define TESTS_UNIT_INSIDE_H
 
@@ -68,7 +69,8 @@ static inline struct outcome run_in_child(void (*f)(void *), void *argument) {
     close(ends[1]);
     size_t used = 0;
     ssize_t n;
-    while (used < sizeof o.text - 1 && (n = read(ends[0], o.text + used, sizeof o.text - 1 - used)) > 0) used += (size_t)n;
+    while (used < sizeof o.text - 1 && (n = read(ends[0], o.text + used, sizeof o.text - 1 - used)) > 0)
+        used += (size_t)n;
     o.text[used] = '\0';
     close(ends[0]);
     if (child < 0 || waitpid(child, &o.status, 0) != child) o.status = -1;

@@ -140,7 +140,8 @@ static void print_writes_text_numbers_and_addresses(void **state) {
         char out[200], expected[200];
         size_t n = printed("x: ", numbers[i], out, sizeof out);
         out[n] = '\0';
-        snprintf(expected, sizeof expected, "x: %llu 0x%llx", (unsigned long long)numbers[i], (unsigned long long)numbers[i]);
+        snprintf(expected, sizeof expected, "x: %llu 0x%llx", (unsigned long long)numbers[i],
+                 (unsigned long long)numbers[i]);
         assert_string_equal(out, expected);
     }
 }

@@ -18,6 +18,8 @@ static struct run *new_run(unsigned class, uint32_t serial) {
 
 static void destroy_when_unused(struct run *r) {
     assert_int_equal(r->used, 0);
+    run_retire_locked(r);
+    run_retire_locked(r);
     run_destroy(r);
 }
 
@@ -177,9 +179,11 @@ static void run_is_found_from_every_unit_while_it_exists(void **state) {
             assert_int_equal(descriptor_cell_bytes(d), size_class_bytes(class));
         }
         size_t units = r->units;
-        run_destroy(r);
+        run_retire_locked(r);
         for (size_t i = 0; i < units; i++)
             assert_int_equal(page_map_find(base + i * UNIT_BYTES)->owner, OWNER_WAS_RUN);
+        run_retire_locked(r);
+        run_destroy(r);
     }
 }
 
