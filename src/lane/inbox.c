@@ -14,11 +14,12 @@ struct lock message_pool_lock;
 static struct message *pool;
 
 bool inbox_push(struct inbox *in, struct message *m) {
+    uint32_t added = m->bytes; /* once pushed, the message is the taker's */
     m->next = relaxed_load(&in->head);
     while (!__atomic_compare_exchange_n(&in->head, &m->next, m, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     }
     uint32_t messages = __atomic_add_fetch(&in->messages, 1, __ATOMIC_RELAXED);
-    uint32_t bytes = __atomic_add_fetch(&in->bytes, m->bytes, __ATOMIC_RELAXED);
+    uint32_t bytes = __atomic_add_fetch(&in->bytes, added, __ATOMIC_RELAXED);
     return messages > LONG_MESSAGES || bytes > LONG_BYTES;
 }
 

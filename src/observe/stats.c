@@ -28,11 +28,11 @@ static void count_run(struct huddle_stats *s, struct run *r) {
 /* The run that begins at this unit, if one does. It cannot go away under the lock of its bin, which the descriptor names. */
 static void count_unit(struct huddle_stats *s, const char *unit) {
     const struct descriptor *d = page_map_find(unit);
-    unsigned owner = acquire_load(&d->owner), class = d->magazine >> MAGAZINE_SHIFT;
+    unsigned owner = acquire_load(&d->owner), class = relaxed_load(&d->magazine) >> MAGAZINE_SHIFT;
     if (!owner_is_lane(owner) || class >= CLASS_COUNT) return;
     struct bin *b = &lane_get(owner - 1)->bins[class];
     lock_take(&b->lock, RANK_BIN);
-    bool is_same = acquire_load(&d->owner) == owner && d->magazine >> MAGAZINE_SHIFT == class;
+    bool is_same = acquire_load(&d->owner) == owner && relaxed_load(&d->magazine) >> MAGAZINE_SHIFT == class;
     if (is_same && run_of(d)->base == unit) count_run(s, run_of(d));
     lock_release(&b->lock, RANK_BIN);
 }

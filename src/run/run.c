@@ -54,7 +54,7 @@ struct run *run_create(unsigned class, unsigned lane, uint32_t serial) {
         struct descriptor *d = page_map_find(r->base + i * UNIT_BYTES);
         d->cells = run_bytes(r);
         d->start = (uint32_t)(uintptr_t)r->base;
-        d->magazine = (uint16_t)(class << MAGAZINE_SHIFT);
+        relaxed_store(&d->magazine, (uint16_t)(class << MAGAZINE_SHIFT));
         release_store(&d->owner, (uint16_t)(lane + 1));
         index_add(r->base + i * UNIT_BYTES, d);
     }

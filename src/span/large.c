@@ -55,15 +55,35 @@ static void publish(struct large *l, size_t from) {
 static void retire(const struct large *l, size_t from) {
     for (size_t i = from; i < units_in_map(l); i++) {
         struct descriptor *d = page_map_find(l->base + i * UNIT_BYTES);
-        release_store(&d->owner, OWNER_WAS_LARGE);
         d->start = (uint32_t)min_size(l->bytes / KIB, UINT32_MAX);
-        d->magazine = i == 0;
+        relaxed_store(&d->magazine, (uint16_t)(i == 0));
+        release_store(&d->owner, OWNER_WAS_LARGE);
     }
+}
+
+/* Under the lock, because large_count and large_find look at other threads' blocks. */
+static void set_bytes(struct large *l, size_t bytes) {
+    lock_take(&span_lock, RANK_SPAN);
+    l->bytes = bytes;
+    lock_release(&span_lock, RANK_SPAN);
 }
 
 static void add_live(struct large *l) {
     lock_take(&span_lock, RANK_SPAN);
     push_locked(&live, l);
+    publish(l, 0);
+    lock_release(&span_lock, RANK_SPAN);
+}
+
+/* Makes the record tell of the mapping that `to` tells of. */
+static void move_record(struct large *l, const struct large *to, size_t bytes) {
+    lock_take(&span_lock, RANK_SPAN);
+    if (l->base != to->base) retire(l, 0);
+    l->base = to->base;
+    l->map_base = to->map_base;
+    l->map_bytes = to->map_bytes;
+    l->units = 0;
+    l->bytes = bytes;
     publish(l, 0);
     lock_release(&span_lock, RANK_SPAN);
 }
@@ -325,15 +345,7 @@ static void *span_to_direct(struct large *l, size_t bytes) {
     if (room < bytes) return NULL;
     bool is_copied = copy_to_kept(l, room, &to);
     if (!is_copied && !move_to_mapping(l, room, &to)) return NULL;
-    lock_take(&span_lock, RANK_SPAN);
-    l->base = to.base;
-    l->map_base = to.map_base;
-    l->map_bytes = to.map_bytes;
-    l->units = 0;
-    l->bytes = bytes;
-    retire(&old, 0);
-    publish(l, 0);
-    lock_release(&span_lock, RANK_SPAN);
+    move_record(l, &to, bytes);
     if (is_copied) span_free(old.base, old.units);
     else span_free_clean(old.base, old.units);
     return l->base;
@@ -352,23 +364,17 @@ static void *resize_span(struct large *l, size_t bytes) {
         l->units = units;
         span_free(l->base + units * UNIT_BYTES, old - units);
     }
-    l->bytes = bytes;
+    set_bytes(l, bytes);
     return l->base;
 }
 
 static void *resize_direct(struct large *l, size_t bytes) {
     size_t wanted = units_for(bytes) * UNIT_BYTES, growing = units_for(bytes + bytes / 4) * UNIT_BYTES;
-    struct large old = *l;
+    struct large to = *l;
     if (bytes < DIRECT_GROWN_MIN / 2 || growing < bytes) return NULL; /* small enough now for a span; or far too large */
-    if (!grow_mapping(l, wanted, growing)) return NULL;
-    if (bytes < old.bytes) shrink_mapping(l, wanted);
-    l->bytes = bytes;
-    if (l->base != old.base) {
-        lock_take(&span_lock, RANK_SPAN);
-        retire(&old, 0);
-        publish(l, 0);
-        lock_release(&span_lock, RANK_SPAN);
-    }
+    if (!grow_mapping(&to, wanted, growing)) return NULL;
+    if (bytes < l->bytes) shrink_mapping(&to, wanted);
+    move_record(l, &to, bytes);
     return l->base;
 }
 

@@ -57,6 +57,7 @@ static size_t next_region_bytes(void) {
 /* A new region with room for `units` at `alignment`: as large as is usual, else as large as the system still gives. */
 static bool grow(size_t units, size_t alignment) {
     size_t need = units * UNIT_BYTES + (alignment > UNIT_BYTES ? alignment : 0);
+    if (need > LAST_REGION_BYTES) return false;
     struct region *r = meta_alloc(sizeof *r);
     if (r == NULL) return false;
     for (size_t n = max_size(next_region_bytes(), need); n >= need; n = n == need ? 0 : max_size(n / 2, need)) {

@@ -18,7 +18,7 @@ git checkout -q -b side HEAD~20
 for i in $(seq 1 10); do echo "side $i" >>side.txt; git add -A; git commit -q -m "side $i"; done
 git checkout -q main
 git merge -q -m merge side
-git rev-parse HEAD HEAD^{tree} side
+git rev-parse HEAD 'HEAD^{tree}' side
 git log --oneline --graph --stat -n 30
 git diff --stat HEAD~30 | tail -3
 git log -p | git hash-object --stdin

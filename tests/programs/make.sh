@@ -9,7 +9,7 @@ done
     echo '#include <stdio.h>'
     echo 'int main(void) { int n = 0;'
     for i in $(seq 1 24); do echo "    n += f$i(n % 1000);"; done
-    echo '    printf("%d\n", n); }'
+    printf '%s\n' '    printf("%d\n", n); }'
 } >main.c
 cat >Makefile <<'RULES'
 sources := $(sort $(wildcard *.c))
@@ -32,6 +32,6 @@ make -j2 --no-print-directory program
 ./program
 touch f7.c
 make -j2 -d --no-print-directory program | grep -c 'Must remake'
-sha256sum *.o | sort | sha256sum
+sha256sum -- *.o | sort | sha256sum
 make -s words
 make -s -j2 all-generated | sort | sha256sum
