@@ -28,7 +28,7 @@ struct option_info {
     enum option_when when;
 };
 
-enum { OPTION_MAX = 8 };
+enum { OPTION_MAX = 10 };
 
 /* All options in the order of options.def, and their number. */
 const struct option_info *option_table(size_t *count);

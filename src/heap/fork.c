@@ -1,5 +1,6 @@
 #include "heap/fork.h"
 
+#include "os/thread.h"
 #include "span/meta.h"
 #include "span/purge.h"
 #include "span/span.h"
@@ -57,6 +58,7 @@ void fork_parent(void) {
 void fork_child(void) {
     if (forking_thread != &heap_place) return;
     registry_keep_only_locked(forking.heap);
+    os_thread_forget();
     /* A lock's word may say that somebody sleeps: nobody does here, and a wake-up for nobody is harmless. */
     release_all();
 }

@@ -10,6 +10,17 @@ extern char __libc_single_threaded __attribute__((weak));
 
 const char *os_single_threaded = &never_single;
 
+void os_set_threaded(void) {
+    os_single_threaded = &never_single;
+}
+
+/* All thread-local variables of the library lie side by side. */
+static __thread uint64_t example __attribute__((tls_model("initial-exec")));
+
+void *os_thread_local_example(void) {
+    return &example;
+}
+
 void os_system_init(void) {
     if (&__libc_single_threaded != NULL) os_single_threaded = &__libc_single_threaded;
 }

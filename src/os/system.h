@@ -66,6 +66,12 @@ _Noreturn void os_abort(void);
  * shared words are plain loads and stores. Where libc does not say, there always could be one. */
 extern const char *os_single_threaded;
 
+/* A thread that libc does not know of is about to start: from now on os_is_threaded() is true. */
+void os_set_threaded(void);
+
+/* The address of a thread-local variable of the library, in the calling thread. */
+void *os_thread_local_example(void);
+
 static ALWAYS_INLINE bool os_is_threaded(void) {
     return *os_single_threaded == 0;
 }

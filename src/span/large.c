@@ -75,54 +75,19 @@ static void add_live(struct large *l) {
     lock_release(&span_lock, RANK_SPAN);
 }
 
-/* Makes the record tell of the mapping that `to` tells of. */
-static void move_record(struct large *l, const struct large *to, size_t bytes) {
+/* Makes the record tell of a mapping. */
+static void move_record(struct large *l, const struct mapping *to, size_t bytes) {
     lock_take(&span_lock, RANK_SPAN);
     if (l->base != to->base) retire(l, 0);
     l->base = to->base;
-    l->map_base = to->map_base;
-    l->map_bytes = to->map_bytes;
+    l->map = *to;
     l->units = 0;
     l->bytes = bytes;
     publish(l, 0);
     lock_release(&span_lock, RANK_SPAN);
 }
 
-/* ---- direct mappings ---- */
-
-/* Unmaps what lies outside base .. base + n of the mapping, where the system lets us. */
-static void trim_mapping(struct large *l, char *base, size_t n) {
-    size_t head = (size_t)(base - l->map_base);
-    if (head != 0 && os_unmap(l->map_base, head)) {
-        l->map_base += head;
-        l->map_bytes -= head;
-    }
-    size_t tail = (size_t)(l->map_base + l->map_bytes - (base + n));
-    if (tail != 0 && os_unmap(base + n, tail)) l->map_bytes -= tail;
-    l->base = base;
-}
-
-/* n bytes (whole units) of address space at a multiple of `alignment`, filled in as l's mapping. */
-static bool map_aligned(struct large *l, size_t n, size_t alignment, bool is_reserved) {
-    l->map_base = is_reserved ? os_reserve(n) : os_map(NULL, n);
-    l->map_bytes = n;
-    if (l->map_base != NULL && ((uintptr_t)l->map_base & (alignment - 1)) == 0) {
-        l->base = l->map_base;
-        return true;
-    }
-    if (l->map_base != NULL) os_unmap(l->map_base, n);
-    size_t with_room = n + alignment - os_page_bytes;
-    if (with_room < n) return false;
-    l->map_base = is_reserved ? os_reserve(with_room) : os_map(NULL, with_room);
-    if (l->map_base == NULL) return false;
-    l->map_bytes = with_room;
-    trim_mapping(l, (char *)round_up((uintptr_t)l->map_base, alignment), n);
-    return true;
-}
-
-static size_t room_of(const struct large *l) {
-    return (size_t)(l->map_base + l->map_bytes - l->base);
-}
+/* ---- direct blocks ---- */
 
 /* The kept mapping whose size is nearest to n bytes, and at most `most`, taken from the list. */
 static struct large *take_kept(size_t n, size_t alignment, size_t most) {
@@ -130,66 +95,33 @@ static struct large *take_kept(size_t n, size_t alignment, size_t most) {
     size_t least = SIZE_MAX;
     lock_take(&span_lock, RANK_SPAN);
     for (struct large *l = kept; l != NULL; l = l->next) {
-        size_t room = room_of(l), difference = room > n ? room - n : n - room;
-        if (difference >= least || room > most || ((uintptr_t)l->base & (alignment - 1)) != 0) continue;
+        size_t room = mapping_room(&l->map), difference = room > n ? room - n : n - room;
+        if (difference >= least || room > most || ((uintptr_t)l->map.base & (alignment - 1)) != 0) continue;
         best = l;
         least = difference;
     }
     if (best != NULL) {
         unlink_locked(&kept, best);
-        relaxed_store(&kept_bytes, kept_bytes - best->map_bytes);
+        relaxed_store(&kept_bytes, kept_bytes - best->map.bytes);
     }
     lock_release(&span_lock, RANK_SPAN);
     return best;
 }
 
-static void release_mapping(struct large *l) {
-    /* When the map table is full the mapping cannot be split off: at least the memory goes back. */
-    if (!os_unmap(l->map_base, l->map_bytes)) os_purge(l->map_base, l->map_bytes);
+static void release_record(struct large *l) {
+    mapping_release(&l->map);
     meta_free(l, sizeof *l);
-}
-
-/* Moves the pages of a mapping to a place with `room` bytes, more than it has. On failure nothing has changed. */
-static bool move_mapping(struct large *l, size_t room) {
-    struct large to = {0};
-    if (!map_aligned(&to, room, UNIT_BYTES, true)) return false;
-    if (!page_map_cover(to.base, 1) || !os_move(l->base, room_of(l), to.base, room)) {
-        os_unmap(to.map_base, to.map_bytes);
-        return false;
-    }
-    l->base = to.base;
-    l->map_base = to.map_base;
-    l->map_bytes = to.map_bytes;
-    return true;
-}
-
-/* Gives a mapping at least `room` bytes, in place or by moving it. */
-static bool grow_mapping(struct large *l, size_t room, size_t room_if_moved) {
-    size_t old = room_of(l);
-    if (old >= room) return true;
-    purge_note_taken((room - old) / UNIT_BYTES, true);
-    if (os_resize(l->base, old, room)) {
-        l->map_bytes += room - old;
-        return true;
-    }
-    return move_mapping(l, room_if_moved);
-}
-
-/* Cuts off what a mapping has beyond `room` bytes, if that is much. */
-static void shrink_mapping(struct large *l, size_t room) {
-    size_t surplus = room_of(l) - room;
-    if (surplus > room / 4 && os_unmap(l->base + room, surplus)) l->map_bytes -= surplus;
 }
 
 /* A kept mapping made to fit: its pages are there already, which costs less than faulting in new ones. NULL when none is kept. */
 static struct large *reuse_kept(size_t room, size_t alignment) {
     struct large *l = take_kept(room, alignment, SIZE_MAX);
     if (l == NULL) return NULL;
-    if ((room_of(l) < room && alignment > UNIT_BYTES) || !grow_mapping(l, room, room)) {
-        release_mapping(l);
+    if ((mapping_room(&l->map) < room && alignment > UNIT_BYTES) || !mapping_grow(&l->map, room, room)) {
+        release_record(l);
         return NULL;
     }
-    shrink_mapping(l, room);
+    mapping_shrink(&l->map, room);
     return l;
 }
 
@@ -199,16 +131,13 @@ static void *direct_alloc(size_t bytes, size_t room, size_t alignment, bool *is_
     if (l == NULL) {
         l = meta_alloc(sizeof *l);
         if (l == NULL) return NULL;
-        if (!map_aligned(l, room, alignment, false)) {
+        if (!mapping_make(&l->map, room, alignment, false)) {
             meta_free(l, sizeof *l);
             return NULL;
         }
     }
     purge_note_taken(room / UNIT_BYTES, *is_zero);
-    if (!page_map_cover(l->base, 1)) {
-        release_mapping(l);
-        return NULL;
-    }
+    l->base = l->map.base;
     l->bytes = bytes;
     l->units = 0;
     l->is_aged = false;
@@ -227,7 +156,7 @@ size_t large_release_cached(bool only_aged) {
             continue;
         }
         unlink_locked(&kept, l);
-        relaxed_store(&kept_bytes, kept_bytes - l->map_bytes);
+        relaxed_store(&kept_bytes, kept_bytes - l->map.bytes);
         l->next = doomed;
         doomed = l;
     }
@@ -235,8 +164,8 @@ size_t large_release_cached(bool only_aged) {
     while (doomed != NULL) {
         struct large *l = doomed;
         doomed = l->next;
-        bytes += l->map_bytes;
-        release_mapping(l);
+        bytes += l->map.bytes;
+        release_record(l);
     }
     return bytes;
 }
@@ -274,9 +203,9 @@ void *large_alloc_growing(size_t n) {
 }
 
 static void free_direct(struct large *l) {
-    size_t bytes = l->map_bytes;
+    size_t bytes = l->map.bytes;
     if (purge_is_excess(bytes / UNIT_BYTES)) {
-        release_mapping(l);
+        release_record(l);
     } else {
         lock_take(&span_lock, RANK_SPAN);
         push_locked(&kept, l);
@@ -313,41 +242,42 @@ void large_free(void *p) {
 enum { GROWING_KEPT_MAX = 16 << 20 }; /* what a growing block may take over of kept memory, though it is small yet */
 
 /* A kept mapping with the span's contents, copied; its pages need not be faulted in again as the block grows. */
-static bool copy_to_kept(const struct large *l, size_t room, struct large *to) {
+static bool copy_to_kept(const struct large *l, size_t room, struct mapping *to) {
     struct large *k = take_kept(room, UNIT_BYTES, max_size(room * 4, GROWING_KEPT_MAX));
     if (k == NULL) return false;
-    if (!grow_mapping(k, room, room) || !page_map_cover(k->base, 1)) {
-        release_mapping(k);
+    if (!mapping_grow(&k->map, room, room)) {
+        release_record(k);
         return false;
     }
-    copy_block(k->base, l->base, l->bytes);
-    *to = *k;
+    copy_block(k->map.base, l->base, l->bytes);
+    *to = k->map;
     meta_free(k, sizeof *k);
-    purge_note_taken(room_of(to) / UNIT_BYTES, false);
+    purge_note_taken(mapping_room(to) / UNIT_BYTES, false);
     return true;
 }
 
 /* A new mapping with the span's pages, moved. The span reads as zero then. */
-static bool move_to_mapping(const struct large *l, size_t room, struct large *to) {
+static bool move_to_mapping(const struct large *l, size_t room, struct mapping *to) {
     size_t old_bytes = l->units * UNIT_BYTES;
-    if (!map_aligned(to, old_bytes, UNIT_BYTES, true)) return false;
-    bool is_moved = page_map_cover(to->base, 1) && os_move_pages(l->base, old_bytes, to->base);
-    if (is_moved && grow_mapping(to, room, room) && page_map_cover(to->base, 1)) return true;
+    if (!mapping_make(to, old_bytes, UNIT_BYTES, true)) return false;
+    bool is_moved = os_move_pages(l->base, old_bytes, to->base);
+    if (is_moved && mapping_grow(to, room, room)) return true;
     if (is_moved) copy_block(l->base, to->base, l->bytes); /* back: this cannot fail */
-    if (!os_unmap(to->map_base, to->map_bytes)) os_purge(to->map_base, to->map_bytes);
+    mapping_release(to);
     return false;
 }
 
 /* Makes a span a mapping of its own, with room to grow: from then on it grows without copying. */
 static void *span_to_direct(struct large *l, size_t bytes) {
-    struct large old = *l, to = {0};
-    size_t room = units_for(bytes + bytes / 4) * UNIT_BYTES;
+    struct mapping to;
+    char *span = l->base;
+    size_t units = l->units, room = units_for(bytes + bytes / 4) * UNIT_BYTES;
     if (room < bytes) return NULL;
     bool is_copied = copy_to_kept(l, room, &to);
     if (!is_copied && !move_to_mapping(l, room, &to)) return NULL;
     move_record(l, &to, bytes);
-    if (is_copied) span_free(old.base, old.units);
-    else span_free_clean(old.base, old.units);
+    if (is_copied) span_free(span, units);
+    else span_free_clean(span, units);
     return l->base;
 }
 
@@ -370,10 +300,10 @@ static void *resize_span(struct large *l, size_t bytes) {
 
 static void *resize_direct(struct large *l, size_t bytes) {
     size_t wanted = units_for(bytes) * UNIT_BYTES, growing = units_for(bytes + bytes / 4) * UNIT_BYTES;
-    struct large to = *l;
+    struct mapping to = l->map;
     if (bytes < DIRECT_GROWN_MIN / 2 || growing < bytes) return NULL; /* small enough now for a span; or far too large */
-    if (!grow_mapping(&to, wanted, growing)) return NULL;
-    if (bytes < l->bytes) shrink_mapping(&to, wanted);
+    if (!mapping_grow(&to, wanted, growing)) return NULL;
+    if (bytes < l->bytes) mapping_shrink(&to, wanted);
     move_record(l, &to, bytes);
     return l->base;
 }

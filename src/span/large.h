@@ -3,7 +3,7 @@
  *   bytes     what the program may use: the request rounded up to pages; constant until realloc
  *   units     what the block holds of its region (not direct): bytes rounded up to units, or more where realloc expects
  *             growth; the rest is never touched
- *   map_*     the mapping of a direct block: at least base .. base + bytes, more where the system did not take the ends back
+ *   map       the mapping of a direct block, with the same base
  *
  * All units of a span lead to its record through the page map; of a direct block only the first one does, and an
  * address inside is found by walking the list (only to name an error). Freed direct mappings are kept for one purge
@@ -12,14 +12,14 @@
 #define HUDDLE_SPAN_LARGE_H
 
 #include "base/base.h"
+#include "span/mapping.h"
 #include "span/page_map.h"
 
 struct large {
     char *base;
     size_t bytes;
     size_t units; /* 0: direct */
-    char *map_base;
-    size_t map_bytes;
+    struct mapping map;
     struct large *next, *previous; /* of all live ones, or of the freed direct ones that are kept */
     bool is_aged;                  /* kept since before the last tick */
 };

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "os/memory.h"
 #include "os/system.h"
+#include "os/thread.h"
 #include "span/large.h"
 #include "span/page_map.h"
 #include "span/span.h"
@@ -15,6 +16,8 @@ enum {
     FIRST_TARGET_UNITS = 8,
     AT_ONCE_UNITS = 4,       /* spans of 256 KiB and more are purged by themselves, smaller ones together with others, */
     BATCH_EXCESS_UNITS = 16, /* when they are 1 MiB above the target */
+    HELPER_UNITS = 64,       /* the helper thread is started for 4 MiB and more */
+    HELPER_SLEEP_MIN_MS = 10,
     NEVER = UINT32_MAX,
 };
 
@@ -117,12 +120,25 @@ static void lower_target(void) {
 }
 
 static void tick(void) {
+    relaxed_store(&last_tick_ms, os_time_ms());
     purge_units(false, SIZE_MAX);
     lower_target();
     lock_take(&span_lock, RANK_SPAN);
     for (struct region *r = span_regions; r != NULL; r = r->next) region_age_locked(r);
     lock_release(&span_lock, RANK_SPAN);
     large_release_cached(true);
+}
+
+/* The helper thread: ticks as long as something is kept, so that memory goes back although the program makes no call. */
+static void help(void) {
+    while (kept_units() != 0) {
+        uint32_t purge_ms = relaxed_load(&options.purge_ms);
+        if (purge_ms == NEVER || relaxed_load(&options.helper) == 0) return;
+        os_sleep_ms(max_size(purge_ms / 2, HELPER_SLEEP_MIN_MS));
+        lock_take(&purge_lock, RANK_PURGE);
+        if (os_time_ms() - relaxed_load(&last_tick_ms) >= purge_ms / 2) tick();
+        lock_release(&purge_lock, RANK_PURGE);
+    }
 }
 
 void purge_poll(size_t bytes) {
@@ -143,10 +159,11 @@ void purge_poll(size_t bytes) {
     if (n < POLL_CALLS && sum < POLL_BYTES) return;
     relaxed_store(&bytes_since, 0);
     uint64_t now = os_time_ms();
-    if (now - relaxed_load(&last_tick_ms) < purge_ms / 2) return;
-    if (!lock_try(&purge_lock, RANK_PURGE)) return;
-    relaxed_store(&last_tick_ms, now);
-    tick();
+    bool is_due = now - relaxed_load(&last_tick_ms) >= purge_ms / 2;
+    bool is_helped = kept_units() < HELPER_UNITS || relaxed_load(&options.helper) == 0 || os_thread_is_running();
+    if ((!is_due && is_helped) || !lock_try(&purge_lock, RANK_PURGE)) return;
+    if (is_due) tick();
+    if (!is_helped) os_thread_start(help, "huddle");
     lock_release(&purge_lock, RANK_PURGE);
 }
 

@@ -5,6 +5,8 @@
  * is given back between one half and one purge_ms after it was freed, and what is in steady use never. The system
  * calls are made outside the locks, many ranges to a call; units are marked taken for that time.
  *
+ * Where much is kept, a helper thread ticks too, so that memory goes back although the program makes no call (the option helper).
+ *
  * How much may be kept dirty until then follows what was needed lately: the target starts at 512 KiB; what is freed above
  * it is purged at once. Clean memory taken soon after such a purge says that the purge was a mistake: the target grows by as
  * much, so that a program which frees and takes the same amount again and again faults in the first round only. With
