@@ -7,6 +7,8 @@
 #include "os/print.h"
 #include "os/system.h"
 
+#ifdef __GLIBC__
+
 EXPORT struct mallinfo2 mallinfo2(void);
 EXPORT struct mallinfo mallinfo(void);
 EXPORT int mallopt(int parameter, int value);
@@ -99,3 +101,5 @@ int malloc_info(int zero, FILE *to) {
     fprintf(to, "<system type=\"max\" size=\"%zu\"/>\n</malloc>\n", s.peak_mapped_bytes);
     return 0;
 }
+
+#endif

@@ -21,9 +21,9 @@ extern char **environ __attribute__((weak));
  * allocates waits for us while we wait for it (glibc BZ 19431). */
 void _IO_list_lock(void) __attribute__((weak));
 void _IO_list_unlock(void) __attribute__((weak));
+#ifdef __GLIBC__
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso) __attribute__((weak));
-int pthread_key_create(pthread_key_t *key, void (*destructor)(void *)) __attribute__((weak));
-int pthread_setspecific(pthread_key_t key, const void *value) __attribute__((weak));
+#endif
 
 enum start_state { START_NONE, START_SYSTEM, START_OPTIONS };
 static enum start_state state; /* the first call is made before there is a second thread */
@@ -92,7 +92,6 @@ void heap_created(void) {
         relaxed_store(&has_first, true);
         return;
     }
-    if (pthread_key_create == NULL || pthread_setspecific == NULL) return;
     if (acquire_load(&key_state) != KEY_MADE) {
         int expected = KEY_NONE;
         if (__atomic_compare_exchange_n((int *)&key_state, &expected, KEY_MAKING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
@@ -123,7 +122,11 @@ static void child(void) {
 
 __attribute__((constructor(101))) static void construct(void) {
     api_start();
+#ifdef __GLIBC__
     if (__register_atfork != NULL) __register_atfork(prepare, parent, child, NULL);
+#else
+    pthread_atfork(prepare, parent, child);
+#endif
 }
 
 __attribute__((destructor(101))) static void finish(void) {

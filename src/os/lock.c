@@ -1,6 +1,7 @@
 #include "os/lock.h"
 
-#include <linux/futex.h>
+/* The kernel's linux/futex.h is not where every libc finds it. */
+enum { FUTEX_WAIT_PRIVATE = 0 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
 
 #if HUDDLE_AUDIT
 __thread uint32_t lock_held_ranks __attribute__((tls_model("initial-exec")));
@@ -27,9 +28,9 @@ void lock_wait(struct lock *l) {
     }
     /* Taking it as 2 is right even when nobody else sleeps: it costs one wake-up call too many, once. */
     while (__atomic_exchange_n(&l->word, 2, __ATOMIC_ACQUIRE) != 0)
-        system_call(SYS_futex, (long)&l->word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, 0, 0, 0);
+        system_call(SYS_futex, (long)&l->word, FUTEX_WAIT_PRIVATE, 2, 0, 0, 0);
 }
 
 void lock_wake(struct lock *l) {
-    system_call(SYS_futex, (long)&l->word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0);
+    system_call(SYS_futex, (long)&l->word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
 }

@@ -1,6 +1,6 @@
 #include "os/thread.h"
 
-#include <linux/sched.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <time.h>
 
