@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "api/api.h"
+#include "api/foreign.h"
 #include "heap/alloc.h"
 #include "heap/free.h"
 #include "heap/query.h"
@@ -52,6 +53,8 @@ void *realloc(void *p, size_t n) {
         heap_free(p);
         return NULL;
     }
+    void *result;
+    if (unlikely(heap_usable(p) == 0) && foreign_realloc(p, n, &result)) return result;
     p = heap_realloc(p, n);
     return likely(p != NULL) ? p : api_no_memory();
 }
@@ -100,7 +103,9 @@ void *pvalloc(size_t n) {
 }
 
 size_t malloc_usable_size(void *p) {
-    return heap_usable(p);
+    size_t bytes = heap_usable(p);
+    if (unlikely(bytes == 0) && p != NULL) foreign_usable(p, &bytes);
+    return bytes;
 }
 
 /* C23. The size and alignment are the caller's word; the page map knows better. */

@@ -32,6 +32,12 @@ _Noreturn COLD static void fail_elsewhere(const void *p, const struct descriptor
     fail_foreign_free(p);
 }
 
+/* p is not in memory that huddle uses: libc's block, or an error. */
+static void free_elsewhere(void *p, const struct descriptor *d, bool is_nested) {
+    bool is_taken = d->owner == OWNER_NONE && heap_take_foreign != NULL && heap_take_foreign(p);
+    if (!is_taken) fail_elsewhere(p, d, is_nested);
+}
+
 /* The live cell that starts at p; stops the program when there is none. */
 static struct cell_ref live_cell(void *p, const struct descriptor *d) {
     size_t bytes = descriptor_cell_bytes(d), offset = (uint32_t)(uintptr_t)p - d->start;
@@ -75,7 +81,7 @@ NOINLINE void heap_free_slow(void *p) {
     struct heap_use use = heap_enter();
     if (likely(is_cell && !use.is_nested)) free_cell(use.heap, p, d);
     else if (is_nested_memory(d)) nested_free(p);
-    else if (!is_cell && d->owner != OWNER_LARGE) fail_elsewhere(p, d, use.is_nested);
+    else if (!is_cell && d->owner != OWNER_LARGE) free_elsewhere(p, d, use.is_nested);
     else if (use.is_nested) free_later(p, d, is_cell);
     else large_free(p);
     heap_leave(use);

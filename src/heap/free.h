@@ -19,6 +19,9 @@
 /* NULL, large blocks, cells of other lanes, full magazines, threads without a heap; and wrong pointers, which stop the program. */
 void heap_free_slow(void *p);
 
+/* api/'s, absent where only the layers below are linked: frees a block that libc's malloc made. Returns false when p is none. */
+bool heap_take_foreign(void *p) __attribute__((weak));
+
 /* Frees the block p, or does nothing for NULL. Stops the program when p is anything else. */
 static ALWAYS_INLINE void heap_free(void *p) {
     uintptr_t unit = (uintptr_t)p >> UNIT_SHIFT;

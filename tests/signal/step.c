@@ -560,8 +560,14 @@ static size_t one_by_one(struct stop *s, unsigned long long end, size_t stride, 
     }
 }
 
+static bool is_blocked(pid_t thread) {
+    uint64_t mask = 0;
+    ptrace(PTRACE_GETSIGMASK, thread, sizeof mask, &mask);
+    return (mask >> (SIGUSR1 - 1) & 1) != 0;
+}
+
 /* One round, with a signal after each instruction: to the handler's breakpoint at its end, and from there by steps to where it
- * came from. Where signals are blocked, as in parts of libc, none is handled: one instruction later the next one is tried. */
+ * came from. Where signals are blocked, as in parts of libc, none is sent. */
 static size_t at_once(struct stop *s, unsigned long long end, size_t *delivered) {
     *s = to_the_call(s->thread, 2);
     *s = go(s->thread, PTRACE_CONT, 0); /* the round in which the handler learns that it has to stop */
@@ -571,8 +577,9 @@ static size_t at_once(struct stop *s, unsigned long long end, size_t *delivered)
     for (*s = step(*s); s->registers.rip != end; *s = step(*s)) {
         instruction_now = ++i;
         struct user_regs_struct from = s->registers;
+        if (is_blocked(s->thread)) continue;
         *s = go(s->thread, PTRACE_CONT, SIGUSR1);
-        if (s->registers.rip == end) return i; /* signals were blocked to the end */
+        if (s->registers.rax != 2) give_up("no breakpoint at the handler's end", round_now, i, (long)s->registers.rax);
         do {
             *s = go(s->thread, PTRACE_SINGLESTEP, 0);
         } while (s->registers.rip != from.rip || s->registers.rsp != from.rsp);
@@ -596,7 +603,7 @@ int main(int argc, char **argv) {
     /* Steps go to and fro between the two: on one CPU that takes a fraction of the time. */
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
-    CPU_SET(sched_getcpu(), &cpus);
+    CPU_SET((size_t)sched_getcpu(), &cpus);
     sched_setaffinity(0, sizeof cpus, &cpus);
     pid_t child = fork();
     if (child == 0) {

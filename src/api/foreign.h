@@ -1,0 +1,13 @@
+/* foreign.h - blocks of libc's own malloc: each function returns false when p is none, and has done nothing then. */
+#ifndef HUDDLE_API_FOREIGN_H
+#define HUDDLE_API_FOREIGN_H
+
+#include "base/base.h"
+
+/* realloc by libc. */
+bool foreign_realloc(void *p, size_t n, void **result);
+
+/* malloc_usable_size by libc. */
+bool foreign_usable(void *p, size_t *bytes);
+
+#endif
