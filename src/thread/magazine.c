@@ -8,6 +8,8 @@ enum {
     FIRST_CAPACITY = 8,
     LAST_CAPACITY = 2047, /* with the sentinel, 32 KiB of entries */
     CLASS_BYTES_MAX = 128 * 1024,
+    LARGE_CELL_MIN = 512, /* from here a refill costs little beside the use of what it brings: less is kept */
+    LARGE_CELL_BYTES_MAX = 32 * 1024,
     TOTAL_THREADS = 64, /* the bound in total is what so many threads may have */
 };
 
@@ -28,9 +30,9 @@ static size_t entries_bytes(size_t capacity) {
 /* The next step of the capacity, so that entries and sentinel fill a power of two of bytes; the same when at the bound. */
 static size_t next_capacity(const struct magazine *m) {
     size_t bytes = size_class_bytes(m->class);
-    size_t most = min_size(LAST_CAPACITY, max_size(CLASS_BYTES_MAX / bytes, 3));
-    size_t wanted = m->capacity == 0 ? FIRST_CAPACITY - 1 : m->capacity * (size_t)2 + 1;
-    return wanted <= most ? wanted : m->capacity == 0 ? 3 : m->capacity;
+    size_t most = min_size(LAST_CAPACITY, (bytes < LARGE_CELL_MIN ? CLASS_BYTES_MAX : LARGE_CELL_BYTES_MAX) / bytes);
+    size_t wanted = m->capacity == 0 && bytes < LARGE_CELL_MIN ? FIRST_CAPACITY - 1 : m->capacity * (size_t)2 + 1;
+    return wanted <= max_size(most, 1) ? wanted : m->capacity;
 }
 
 void magazine_grow(struct magazine *m, size_t *thread_bytes) {

@@ -10,7 +10,8 @@
  * M2  the bytes of all cells in it are CACHED
  *
  * A magazine that was never used shares one static entry and has no room (top == limit). Its capacity starts small and doubles
- * at every refill and flush until its class's bound, or the thread's or the process's budget, is reached. Owned by one thread. */
+ * at every refill and flush until its bound is reached (128 KiB of cells, for cells from 512 bytes 32 KiB), or the thread's, or the
+ * process's. Owned by one thread. */
 #ifndef HUDDLE_THREAD_MAGAZINE_H
 #define HUDDLE_THREAD_MAGAZINE_H
 
