@@ -103,7 +103,7 @@ static bool is_libc_block(const void *p) {
     if (bytes < CHUNK_MIN || bytes > a.end - chunk || bytes % HEADER_BYTES != 0) return false;
     if (a.is_break) return (word & FLAG_MAPPED) == 0;
     if (word & FLAG_OTHER_ARENA) return is_in_other_arena(chunk, bytes);
-    size_t page = os_page_bytes;
+    size_t page = os_real_page_bytes;
     return (word & FLAG_MAPPED) != 0 && before <= chunk - a.start && (chunk - before) % page == 0 && (bytes + before) % page == 0;
 }
 

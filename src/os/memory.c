@@ -8,13 +8,13 @@
 #include "os/system.h"
 
 size_t os_page_bytes = 4096;
-static size_t system_page_bytes = 4096;
+size_t os_real_page_bytes = 4096;
 
 /* Atomic, relaxed: sums for reports, and the number that fail_nth counts. */
 static struct os_counters counters;
 
 void os_memory_init(size_t real_page_bytes, size_t wanted_page_bytes) {
-    if (is_power_of_two(real_page_bytes)) os_page_bytes = system_page_bytes = real_page_bytes;
+    if (is_power_of_two(real_page_bytes)) os_page_bytes = os_real_page_bytes = real_page_bytes;
     if (is_power_of_two(wanted_page_bytes) && wanted_page_bytes > os_page_bytes) os_page_bytes = wanted_page_bytes;
 }
 
@@ -53,7 +53,7 @@ static void *trim(char *p, size_t n, size_t slack) {
 static void *map(void *hint, size_t n, int protection) {
     require_pages(hint, n);
     if (is_refused()) return NULL;
-    size_t slack = os_page_bytes - system_page_bytes;
+    size_t slack = os_page_bytes - os_real_page_bytes;
     long p = system_call(SYS_mmap, (long)hint, (long)(n + slack), protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (is_system_error(p)) return NULL;
     count_mapped(n);

@@ -10,6 +10,9 @@
 /* Bytes of a page, from os_memory_init on: the system's, or the option page_size when that is a larger power of two. */
 extern size_t os_page_bytes;
 
+/* The system's, whatever the option says. */
+extern size_t os_real_page_bytes;
+
 /* `real_page_bytes` as the kernel told the process, 0 when unknown (then 4096). */
 void os_memory_init(size_t real_page_bytes, size_t wanted_page_bytes);
 

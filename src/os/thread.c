@@ -1,5 +1,6 @@
 #include "os/thread.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -117,6 +118,34 @@ bool os_thread_start(void (*run)(void), const char *name) {
 
 bool os_thread_is_running(void) {
     return acquire_load(&tid) != 0;
+}
+
+/* The effective one of the four numbers after `name` in /proc/self/status, which tells of the process's first thread; -1 if there
+ * is none. */
+static long effective(const char *status, const char *name) {
+    for (; *status != '\0'; status++) {
+        size_t i = 0;
+        while (name[i] != '\0' && status[i] == name[i]) i++;
+        if (name[i] != '\0') continue;
+        long n = 0;
+        for (status += i; *status >= '0' && *status <= '9'; status++) { /* the real one */
+        }
+        for (status++; *status >= '0' && *status <= '9'; status++) n = n * 10 + (*status - '0');
+        return n;
+    }
+    return -1;
+}
+
+bool os_thread_is_left_behind(void) {
+    char status[1025];
+    long uid = system_call(SYS_geteuid, 0, 0, 0, 0, 0, 0), gid = system_call(SYS_getegid, 0, 0, 0, 0, 0, 0);
+    long d = system_call(SYS_openat, AT_FDCWD, (long)"/proc/self/status", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long n = is_system_error(d) ? 0 : system_call(SYS_read, d, (long)status, sizeof status - 1, 0, 0, 0);
+    if (!is_system_error(d)) os_close((int)d);
+    status[n > 0 ? n : 0] = '\0';
+    long first_uid = effective(status, "\nUid:\t"), first_gid = effective(status, "\nGid:\t");
+    if (first_uid < 0 || first_gid < 0) return uid == 0;
+    return first_uid != uid || first_gid != gid;
 }
 
 void os_thread_forget(void) {

@@ -14,6 +14,10 @@ bool os_thread_start(void (*run)(void), const char *name);
 
 bool os_thread_is_running(void);
 
+/* Whether the calling thread has another effective user or group than the process's first one: libc changes them in the threads that it
+ * knows, so this thread would keep what the program has just given up. Also true where that cannot be told and the user is root. */
+bool os_thread_is_left_behind(void);
+
 /* After a fork: the child has no such thread. */
 void os_thread_forget(void);
 

@@ -3,6 +3,7 @@
 #include "os/memory.h"
 #include "span/page_map.h"
 #include "span/purge.h"
+#include "span/span.h"
 
 /* Unmaps what lies outside base .. base + n, where the system lets us. */
 static void trim(struct mapping *m, char *base, size_t n) {
@@ -16,14 +17,21 @@ static void trim(struct mapping *m, char *base, size_t n) {
     m->base = base;
 }
 
+/* When the system refuses, what is mapped and not used at all is given up for it. */
+static void *map(size_t n, bool is_reserved) {
+    void *p = is_reserved ? os_reserve(n) : os_map(NULL, n);
+    if (p == NULL && span_release_regions() != 0) p = is_reserved ? os_reserve(n) : os_map(NULL, n);
+    return p;
+}
+
 static bool make(struct mapping *m, size_t n, size_t alignment, bool is_reserved) {
-    m->start = m->base = is_reserved ? os_reserve(n) : os_map(NULL, n);
+    m->start = m->base = map(n, is_reserved);
     m->bytes = n;
     if (m->start != NULL && ((uintptr_t)m->start & (alignment - 1)) == 0) return true;
     if (m->start != NULL) os_unmap(m->start, n);
     size_t with_room = n + alignment - os_page_bytes;
     if (with_room < n) return false;
-    m->start = is_reserved ? os_reserve(with_room) : os_map(NULL, with_room);
+    m->start = map(with_room, is_reserved);
     m->bytes = with_room;
     if (m->start == NULL) return false;
     trim(m, (char *)round_up((uintptr_t)m->start, alignment), n);

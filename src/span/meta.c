@@ -3,6 +3,7 @@
 #include "os/fail.h"
 #include "os/lock.h"
 #include "os/memory.h"
+#include "span/span.h"
 
 enum {
     FIRST_REGION_BYTES = 512 * 1024,
@@ -51,7 +52,7 @@ static bool grow_locked(size_t bytes) {
     return true;
 }
 
-void *meta_alloc(size_t bytes) {
+static void *alloc(size_t bytes) {
     ASSERT(bytes != 0 && bytes <= META_MAX);
     size_t n = rounded(bytes);
     void *result = NULL;
@@ -71,6 +72,13 @@ void *meta_alloc(size_t bytes) {
     if (result != NULL && !is_fresh)
         for (size_t i = 0; i < n / sizeof(uint64_t); i++) ((uint64_t *)result)[i] = 0;
     return result;
+}
+
+void *meta_alloc(size_t bytes) {
+    void *p = alloc(bytes);
+    /* When the system refuses, what is mapped for blocks and not used at all is given up for records. */
+    if (unlikely(p == NULL) && span_release_regions() != 0) p = alloc(bytes);
+    return p;
 }
 
 void meta_free(void *p, size_t bytes) {

@@ -129,12 +129,13 @@ static void tick(void) {
     large_release_cached(true);
 }
 
-/* The helper thread: ticks as long as something is kept, so that memory goes back although the program makes no call. */
+/* The helper thread: ticks as long as much is kept, so that memory goes back although the program makes no call. */
 static void help(void) {
-    while (kept_units() != 0) {
+    while (kept_units() > FIRST_TARGET_UNITS) {
         uint32_t purge_ms = relaxed_load(&options.purge_ms);
         if (purge_ms == NEVER || relaxed_load(&options.helper) == 0) return;
         os_sleep_ms(max_size(purge_ms / 2, HELPER_SLEEP_MIN_MS));
+        if (os_thread_is_left_behind()) return;
         lock_take(&purge_lock, RANK_PURGE);
         if (os_time_ms() - relaxed_load(&last_tick_ms) >= purge_ms / 2) tick();
         lock_release(&purge_lock, RANK_PURGE);

@@ -79,6 +79,14 @@ void region_put_locked(struct region *r, size_t i, size_t n, bool is_dirty) {
     r->longest = r->units;
 }
 
+bool region_retire_locked(struct region *r) {
+    if (r->units == 0 || r->free_units != r->units) return false;
+    relaxed_store(&region_dirty_free_units, region_dirty_free_units - r->dirty_free_units);
+    r->units = r->free_units = r->dirty_free_units = r->longest = 0;
+    for (size_t w = 0; w < REGION_WORDS; w++) r->free[w] = r->dirty[w] = r->aged[w] = 0;
+    return true;
+}
+
 bool region_is_free_locked(const struct region *r, size_t i, size_t n) {
     if (i + n > r->units) return false;
     for (size_t w = i / 64; w * 64 < i + n; w++) {

@@ -24,10 +24,14 @@ enum {
 
 struct region {
     char *base;
+    char *map_start; /* the mapping that the units lie in */
+    size_t map_bytes;
     uint32_t units;
     uint32_t free_units, dirty_free_units;
     uint32_t longest; /* an upper bound */
     struct region *next; /* all regions, oldest first */
+    struct region *next_retired;
+    bool is_linked; /* in the list, for good */
     uint64_t free[REGION_WORDS], dirty[REGION_WORDS], aged[REGION_WORDS];
 };
 
@@ -44,6 +48,9 @@ bool region_take_locked(struct region *r, size_t i, size_t n);
 
 /* Puts n taken units from index i back, dirty or (after a purge that succeeded) clean. */
 void region_put_locked(struct region *r, size_t i, size_t n, bool is_dirty);
+
+/* Takes the region out of use if all of its units are free: it has no units then, and may be given others. */
+bool region_retire_locked(struct region *r);
 
 /* Whether n units from index i exist and are free. */
 bool region_is_free_locked(const struct region *r, size_t i, size_t n);

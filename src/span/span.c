@@ -17,6 +17,7 @@ struct region *span_regions;
 /* Guarded by span_lock. */
 static struct region **last_link = &span_regions;
 static size_t region_bytes;
+static struct region *retired;
 
 static void *take_locked(size_t units, size_t alignment, bool *is_zero) {
     for (int wish = REGION_DIRTY; wish <= REGION_ANY; wish++) {
@@ -30,20 +31,62 @@ static void *take_locked(size_t units, size_t alignment, bool *is_zero) {
     return NULL;
 }
 
+/* A retired region to use again, or a new record; NULL when there is no memory. */
+static struct region *take_record(void) {
+    lock_take(&span_lock, RANK_SPAN);
+    struct region *r = retired;
+    if (r != NULL) retired = r->next_retired;
+    lock_release(&span_lock, RANK_SPAN);
+    return r != NULL ? r : meta_alloc(sizeof *r);
+}
+
+static void keep_record(struct region *r) {
+    lock_take(&span_lock, RANK_SPAN);
+    r->next_retired = retired;
+    retired = r;
+    lock_release(&span_lock, RANK_SPAN);
+}
+
 /* Fills in and publishes a region for n mapped bytes at p, which need not be aligned. */
 static bool add_region(struct region *r, char *p, size_t n) {
     char *base = (char *)round_up((uintptr_t)p, UNIT_BYTES);
-    r->base = base;
-    r->units = (uint32_t)min_size((size_t)(p + n - base) / UNIT_BYTES, REGION_UNITS);
-    if (!page_map_cover(base, (size_t)r->units * UNIT_BYTES)) return false;
-    page_map_set_owner(base, r->units, OWNER_FREE);
+    size_t units = min_size((size_t)(p + n - base) / UNIT_BYTES, REGION_UNITS);
+    if (!page_map_cover(base, units * UNIT_BYTES)) return false;
+    page_map_set_owner(base, units, OWNER_FREE);
     lock_take(&span_lock, RANK_SPAN);
-    region_put_locked(r, 0, r->units, false);
-    release_store(last_link, r); /* statistics walk the list without the lock */
-    last_link = &r->next;
+    r->base = base;
+    r->map_start = p;
+    r->map_bytes = n;
+    r->units = (uint32_t)units;
+    region_put_locked(r, 0, units, false);
     region_bytes += n;
+    if (!r->is_linked) {
+        r->is_linked = true;
+        release_store(last_link, r); /* statistics walk the list without the lock */
+        last_link = &r->next;
+    }
     lock_release(&span_lock, RANK_SPAN);
     return true;
+}
+
+size_t span_release_regions(void) {
+    size_t bytes = 0;
+    for (;;) {
+        lock_take(&span_lock, RANK_SPAN);
+        struct region *r = span_regions;
+        while (r != NULL && !region_retire_locked(r)) r = r->next;
+        if (r != NULL) region_bytes -= r->map_bytes;
+        lock_release(&span_lock, RANK_SPAN);
+        if (r == NULL) return bytes;
+        char *base = (char *)round_up((uintptr_t)r->map_start, UNIT_BYTES);
+        page_map_set_owner(base, min_size((size_t)(r->map_start + r->map_bytes - base) / UNIT_BYTES, REGION_UNITS), OWNER_NONE);
+        if (!os_unmap(r->map_start, r->map_bytes)) {
+            add_region(r, r->map_start, r->map_bytes); /* it is still mapped */
+            return bytes;
+        }
+        bytes += r->map_bytes;
+        keep_record(r);
+    }
 }
 
 /* How large the next region should be: a quarter of what there is, so that their number grows with the logarithm. */
@@ -58,7 +101,7 @@ static size_t next_region_bytes(void) {
 static bool grow(size_t units, size_t alignment) {
     size_t need = units * UNIT_BYTES + (alignment > UNIT_BYTES ? alignment : 0);
     if (need > LAST_REGION_BYTES) return false;
-    struct region *r = meta_alloc(sizeof *r);
+    struct region *r = take_record();
     if (r == NULL) return false;
     for (size_t n = max_size(next_region_bytes(), need); n >= need; n = n == need ? 0 : max_size(n / 2, need)) {
         size_t with_slack = n + UNIT_BYTES; /* a mapping at an odd page loses the unit that its ends would make together */
@@ -68,7 +111,7 @@ static bool grow(size_t units, size_t alignment) {
         os_unmap(p, with_slack);
         break;
     }
-    meta_free(r, sizeof *r);
+    keep_record(r);
     return false;
 }
 
@@ -79,7 +122,7 @@ void *span_alloc(size_t units, size_t alignment, bool *is_zero) {
         void *p = take_locked(units, alignment, is_zero);
         lock_release(&span_lock, RANK_SPAN);
         if (p != NULL) purge_note_taken(units, *is_zero);
-        if (p != NULL || !grow(units, alignment)) return p;
+        if (p != NULL || (!grow(units, alignment) && !(span_release_regions() != 0 && grow(units, alignment)))) return p;
     }
 }
 

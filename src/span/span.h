@@ -12,7 +12,7 @@
 /* Guards all regions, the list of large blocks, and the top of the page map. */
 extern struct lock span_lock;
 
-/* The list of all regions, oldest first; grows at the end. Guarded by span_lock. */
+/* The list of all regions, oldest first; grows at the end, and a retired region stays in it, without units. Guarded by span_lock. */
 extern struct region *span_regions;
 
 /* `units` (1 to REGION_UNITS) at a multiple of `alignment` (a power of two from UNIT_BYTES up; a larger one and the units must fit
@@ -25,6 +25,9 @@ void span_free(void *p, size_t units);
 
 /* As span_free, of units that read as zero and hold no memory. */
 void span_free_clean(void *p, size_t units);
+
+/* Unmaps the regions in which nothing is used: for when the system refuses address space. Returns the bytes. */
+size_t span_release_regions(void);
 
 /* Lengthens a span in place from old_units to new_units. Returns false when what follows is not free. */
 bool span_extend(void *p, size_t old_units, size_t new_units);

@@ -102,7 +102,9 @@ static void usable_part(size_t limit, size_t used_before) {
             malloc_trim(0);
             size_t percent = sum * 100 / (limit - used_before);
             printf("limit %zu MiB, round %d, blocks of %zu: %zu %% usable\n", limit / MIB, round, sizes[i], percent);
-            if (percent < 85) failed = 1;
+            /* 100,000 bytes are two units of 64 KiB: three quarters of them. */
+            size_t least = sizes[i] == 100000 ? 70 : 85;
+            if (percent < least) failed = 1;
         }
     }
     void *large = malloc(limit / 2);
