@@ -73,7 +73,7 @@ void heap_before_first(void) {
 /* ---- threads ---- */
 
 static pthread_key_t key;
-static enum { KEY_NONE, KEY_MAKING, KEY_MADE } key_state; /* atomic */
+static enum { KEY_NONE, KEY_MAKING, KEY_MADE, KEY_REFUSED } key_state; /* atomic */
 
 /* Destructors run in up to four rounds; ours waits for the last one, so that it is rarely followed by others. */
 enum { ROUNDS = 4 };
@@ -92,15 +92,12 @@ void heap_created(void) {
         relaxed_store(&has_first, true);
         return;
     }
-    if (acquire_load(&key_state) != KEY_MADE) {
-        int expected = KEY_NONE;
-        if (__atomic_compare_exchange_n((int *)&key_state, &expected, KEY_MAKING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-            if (pthread_key_create(&key, at_thread_exit) != 0) return;
-            release_store(&key_state, KEY_MADE);
-        }
-        while (acquire_load(&key_state) != KEY_MADE) system_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-    }
-    pthread_setspecific(key, (void *)1);
+    int expected = KEY_NONE;
+    if (__atomic_compare_exchange_n((int *)&key_state, &expected, KEY_MAKING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        release_store(&key_state, pthread_key_create(&key, at_thread_exit) == 0 ? KEY_MADE : KEY_REFUSED);
+    while (acquire_load(&key_state) == KEY_MAKING) system_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    /* Without a key the thread's cells stay in its magazines when it ends. */
+    if (acquire_load(&key_state) == KEY_MADE) pthread_setspecific(key, (void *)1);
 }
 
 /* ---- the process ---- */
@@ -116,6 +113,7 @@ static void parent(void) {
 }
 
 static void child(void) {
+    if (key_state == KEY_MAKING) key_state = KEY_NONE; /* by a thread that is not here */
     fork_child();
     if (_IO_list_unlock != NULL) _IO_list_unlock();
 }

@@ -138,11 +138,12 @@ static void *alloc_large(size_t n, size_t alignment) {
         free_cell(l, NESTED_INTERNAL);
         return NULL;
     }
+    /* Pairs with the release in free_large: the system gives addresses again that were given up there. */
+    __atomic_add_fetch(&large_blocks, 1, __ATOMIC_ACQUIRE);
     l->bytes = bytes;
     struct descriptor *d = page_map_find(p);
     d->cells = (uint8_t *)l;
     release_store(&d->owner, OWNER_NESTED_LARGE);
-    __atomic_add_fetch(&large_blocks, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&large_bytes, bytes, __ATOMIC_RELAXED);
     return p;
 }
@@ -157,7 +158,7 @@ static void free_large(void *p) {
         fail_double_free(p, bytes, "block");
     d->start = (uint32_t)min_size(bytes / KIB, UINT32_MAX);
     d->magazine = 1;
-    __atomic_sub_fetch(&large_blocks, 1, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&large_blocks, 1, __ATOMIC_RELEASE);
     __atomic_sub_fetch(&large_bytes, bytes, __ATOMIC_RELAXED);
     if (!os_unmap(l->map_base, l->map_bytes)) os_purge(l->map_base, l->map_bytes);
     free_cell(l, NESTED_INTERNAL);

@@ -5,16 +5,17 @@
 #include "span/meta.h"
 
 enum {
-    FIRST_CAPACITY = 8,
+    FIRST_CAPACITY = 4,
     LAST_CAPACITY = 2047, /* with the sentinel, 32 KiB of entries */
     CLASS_BYTES_MAX = 128 * 1024,
     LARGE_CELL_MIN = 512, /* from here a refill costs little beside the use of what it brings: less is kept */
     LARGE_CELL_BYTES_MAX = 32 * 1024,
-    TOTAL_THREADS = 64, /* the bound in total is what so many threads may have */
+    THREADS_PER_LANE = 2, /* the bound in total is what so many threads for each lane may have */
 };
 
 struct cell_ref magazine_empty_entry[1];
 
+uint32_t magazine_lanes;
 static size_t total_bytes; /* relaxed */
 
 void magazine_init(struct magazine *m, unsigned class) {
@@ -39,8 +40,9 @@ void magazine_grow(struct magazine *m, size_t *thread_bytes) {
     size_t capacity = next_capacity(m), added = (capacity - m->capacity) * size_class_bytes(m->class);
     if (added == 0) return;
     size_t bound = (size_t)relaxed_load(&options.cache_kib) * KIB;
-    if (m->capacity != 0 &&
-        (*thread_bytes + added > bound || relaxed_load(&total_bytes) + added > bound * TOTAL_THREADS))
+    bool is_small_start = m->capacity == 0 && size_class_bytes(m->class) < LARGE_CELL_MIN;
+    if (!is_small_start &&
+        (*thread_bytes + added > bound || relaxed_load(&total_bytes) + added > bound * THREADS_PER_LANE * max_size(relaxed_load(&magazine_lanes), 2)))
         return;
     struct cell_ref *base = meta_alloc(entries_bytes(capacity));
     if (base == NULL) return;

