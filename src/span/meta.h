@@ -2,8 +2,7 @@
  *
  * Out of line: in regions of its own with a guard page at each end, so that nothing the allocator trusts lies next to
  * user bytes. Packed: pieces are multiples of 64 bytes, one after the other, so that a small program touches
- * few pages; a run's record (64 + cells + heads) has an odd number of lines, which staggers equal records over the
- * cache sets. Pieces given back are kept in lists by exact size; nothing is unmapped, so a stale pointer into metadata
+ * few pages; the records of runs are not powers of two long, which staggers equal ones over the cache sets. Pieces given back are kept in lists by exact size; nothing is unmapped, so a stale pointer into metadata
  * can be read without a fault. */
 #ifndef HUDDLE_SPAN_META_H
 #define HUDDLE_SPAN_META_H
