@@ -1,9 +1,10 @@
 /* meta.h - memory for huddle's own records: run headers and state bytes, heaps, magazines, messages, regions.
  *
  * Out of line: in regions of its own with a guard page at each end, so that nothing the allocator trusts lies next to
- * user bytes. Packed: pieces are multiples of 64 bytes, one after the other, so that a small program touches
- * few pages; the records of runs are not powers of two long, which staggers equal ones over the cache sets. Pieces given back are kept in lists by exact size; nothing is unmapped, so a stale pointer into metadata
- * can be read without a fault. */
+ * user bytes. Packed: pieces are multiples of 64 bytes, one after the other, so that a small program touches few
+ * pages; the records of runs are not powers of two long, which staggers equal ones over the cache sets. Pieces given
+ * back are kept in lists by exact size; nothing is unmapped, so a stale pointer into metadata can be read without a
+ * fault. */
 #ifndef HUDDLE_SPAN_META_H
 #define HUDDLE_SPAN_META_H
 
