@@ -81,8 +81,8 @@ struct huddle_stats {
     struct huddle_lane_stats lane[HUDDLE_LANES];
 };
 
-/* Fills in `stats` as far as stats->struct_size reaches, so that a program compiled against an older header gets what it
- * knows. Returns false, and changes nothing, when struct_size is smaller than the fields up to live_blocks need.
+/* Fills in `stats` as far as stats->struct_size reaches, so that a program compiled against an older header gets what
+ * it knows. Returns false, and changes nothing, when struct_size is smaller than the fields up to live_blocks need.
  * Takes time proportional to the heap. */
 bool huddle_stats(struct huddle_stats *stats);
 
@@ -93,8 +93,8 @@ bool huddle_stats_json(int descriptor);
  * in yet, and all free spans but `keep` bytes of them. Returns the bytes given back. */
 size_t huddle_trim(size_t keep);
 
-/* The value of the option `key`, written to `value` as a string of at most `size` bytes with its end. Returns false for an
- * unknown key or too small a size. The options are listed in huddle(7). */
+/* The value of the option `key`, written to `value` as a string of at most `size` bytes with its end. Returns false
+ * for an unknown key or too small a size. The options are listed in huddle(7). */
 bool huddle_option_get(const char *key, char *value, size_t size);
 
 /* Sets the option `key` from `value` as HUDDLE_OPTIONS would. Returns false for an unknown key, a value that does not

@@ -9,7 +9,8 @@
 #define EXPORT __attribute__((visibility("default")))
 #define ALIAS(name) __attribute__((visibility("default"), alias(#name)))
 
-/* Sets up what comes before everything else, once (start.c). Part of every program that has malloc, also from the archive. */
+/* Sets up what comes before everything else, once (start.c). Part of every program that has malloc, also from the
+ * archive. */
 void api_start(void);
 
 /* errno = ENOMEM; NULL. */

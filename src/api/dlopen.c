@@ -1,5 +1,6 @@
-/* dlopen.c - a library opened with RTLD_DEEPBIND finds libc's malloc before ours: it would free our blocks with libc's free, and hand us
- * libc's blocks. So the flag is taken off (the option deepbind=1 leaves it on). Only in the shared library. */
+/* dlopen.c - a library opened with RTLD_DEEPBIND finds libc's malloc before ours: it would free our blocks with libc's
+ * free, and hand us libc's blocks. So the flag is taken off (the option deepbind=1 leaves it on). Only in the shared
+ * library. */
 #include <dlfcn.h>
 
 #include "api/api.h"

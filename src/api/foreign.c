@@ -1,12 +1,13 @@
-/* foreign.c - blocks of libc's own malloc, which reach free and realloc when a library was bound to libc's (RTLD_DEEPBIND, dlsym of a
- * libc handle). They are recognized by where they lie and by the header that glibc puts before every block, and passed on.
+/* foreign.c - blocks of libc's own malloc, which reach free and realloc when a library was bound to libc's
+ * (RTLD_DEEPBIND, dlsym of a libc handle). They are recognized by where they lie and by the header that glibc puts
+ * before every block, and passed on.
  *
  *   main arena     in the mapping that the kernel calls [heap]: huddle never moves the program break
  *   mapped blocks  flag 2 in the header: the block's pages begin and end at page boundaries inside one mapping
  *   other arenas   flag 4: the arena's header stands at the multiple of 64 MiB below, and says how far it reaches
  *
- * Only on the way to an error message, so the mappings are read from /proc/self/maps each time: nothing is touched that might
- * not be there. */
+ * Only on the way to an error message, so the mappings are read from /proc/self/maps each time: nothing is touched
+ * that might not be there. */
 #include <fcntl.h>
 #include <dlfcn.h>
 

@@ -16,8 +16,8 @@ EXPORT int malloc_trim(size_t pad);
 EXPORT void malloc_stats(void);
 EXPORT int malloc_info(int zero, FILE *to);
 
-/* The fields that mean something here: arena is what runs hold, hblk* are large blocks, uordblks is all that the program
- * has, fordblks what is free in runs and regions, keepcost what malloc_trim could give back at least. */
+/* The fields that mean something here: arena is what runs hold, hblk* are large blocks, uordblks is all that the
+ * program has, fordblks what is free in runs and regions, keepcost what malloc_trim could give back at least. */
 struct mallinfo2 mallinfo2(void) {
     struct huddle_stats s = {.struct_size = sizeof s};
     struct mallinfo2 m = {0};

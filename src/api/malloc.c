@@ -1,5 +1,5 @@
-/* malloc.c - the C interface: C11, C23, POSIX 2024, and glibc's manual for the rest. The hit paths are those of heap/alloc.h
- * and heap/free.h. */
+/* malloc.c - the C interface: C11, C23, POSIX 2024, and glibc's manual for the rest. The hit paths are those of
+ * heap/alloc.h and heap/free.h. */
 #include <stddef.h>
 
 #include "api/api.h"

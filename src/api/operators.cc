@@ -1,9 +1,10 @@
 // operators.cc - all forms of operator new and delete.
 //
-// The only C++ of the allocator: a nothrow form has to swallow what a new handler throws, which no C frame can. In the archive
-// it is a member of its own, which only C++ programs pull in. The shared library (HUDDLE_WEAK_CXX=1) may not need libstdc++,
-// because C programs have none: what is wanted of it is looked up by name once memory has run out, so that a program which
-// opened it locally is served too; and the catch is libstdc++'s, whose nothrow forms call the throwing ones here.
+// The only C++ of the allocator: a nothrow form has to swallow what a new handler throws, which no C frame can. In the
+// archive it is a member of its own, which only C++ programs pull in. The shared library (HUDDLE_WEAK_CXX=1) may not
+// need libstdc++, because C programs have none: what is wanted of it is looked up by name once memory has run out, so
+// that a program which opened it locally is served too; and the catch is libstdc++'s, whose nothrow forms call the
+// throwing ones here.
 #include <cstddef>
 #include <new>
 

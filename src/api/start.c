@@ -1,8 +1,9 @@
 /* start.c - the beginning and end of processes and threads: options, fork handlers, the report at exit.
  *
- * The first call to malloc can come before libc has set itself up (the dynamic linker, IFUNC resolvers, early constructors):
- * then the options are read later, by the constructor, and hold from there on. This file is the only one in which the
- * allocator asks libc for anything, and nothing of it is on the path of an allocation but a thread's first. */
+ * The first call to malloc can come before libc has set itself up (the dynamic linker, IFUNC resolvers, early
+ * constructors): then the options are read later, by the constructor, and hold from there on. This file is the only
+ * one in which the allocator asks libc for anything, and nothing of it is on the path of an allocation but a thread's
+ * first. */
 #include <pthread.h>
 #include <sys/auxv.h>
 
@@ -17,8 +18,8 @@
 
 extern char **environ __attribute__((weak));
 
-/* glibc's, under stdio's list lock, which fork takes after the prepare handlers: so must we, or a thread that holds it and
- * allocates waits for us while we wait for it (glibc BZ 19431). */
+/* glibc's, under stdio's list lock, which fork takes after the prepare handlers: so must we, or a thread that holds it
+ * and allocates waits for us while we wait for it (glibc BZ 19431). */
 void _IO_list_lock(void) __attribute__((weak));
 void _IO_list_unlock(void) __attribute__((weak));
 #ifdef __GLIBC__

@@ -1,7 +1,7 @@
 /* options.h - the values of all options, and the parser of "key=value,key=value".
  *
- * Read once at start-up from HUDDLE_OPTIONS; afterwards only those that options.def marks ANY change, each with one relaxed
- * store of a word (reader and writer need no order). This file does not decide what an option means. */
+ * Read once at start-up from HUDDLE_OPTIONS; afterwards only those that options.def marks ANY change, each with one
+ * relaxed store of a word (reader and writer need no order). This file does not decide what an option means. */
 #ifndef HUDDLE_BASE_OPTIONS_H
 #define HUDDLE_BASE_OPTIONS_H
 

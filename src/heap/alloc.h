@@ -1,9 +1,9 @@
 /* alloc.h - allocation. Read this first, then free.h.
  *
  * heap_alloc_hit is the whole hit path: one thread-local load, one table load, one pop. Everything else is a call to
- * heap_alloc_slow. Results are at multiples of 16 and, for cells whose size is a multiple of a larger power of two, at multiples of
- * that. NULL means there is no memory, or more than PTRDIFF_MAX bytes were asked for; errno is the caller's (api/) to
- * set. Any thread may call at any time. */
+ * heap_alloc_slow. Results are at multiples of 16 and, for cells whose size is a multiple of a larger power of two, at
+ * multiples of that. NULL means there is no memory, or more than PTRDIFF_MAX bytes were asked for; errno is the
+ * caller's (api/) to set. Any thread may call at any time. */
 #ifndef HUDDLE_HEAP_ALLOC_H
 #define HUDDLE_HEAP_ALLOC_H
 
@@ -42,8 +42,8 @@ void *heap_alloc_zeroed(size_t n);
 /* A block of at least n bytes at a multiple of the power of two `alignment`. */
 void *heap_alloc_aligned(size_t n, size_t alignment);
 
-/* The block p with at least n bytes, its contents kept as far as both sizes go; moved if need be. n is above 0. NULL when there
- * is no memory: p is unchanged then. Stops the program when p is not a block. */
+/* The block p with at least n bytes, its contents kept as far as both sizes go; moved if need be. n is above 0. NULL
+ * when there is no memory: p is unchanged then. Stops the program when p is not a block. */
 void *heap_realloc(void *p, size_t n);
 
 #endif

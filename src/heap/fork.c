@@ -6,7 +6,8 @@
 #include "span/span.h"
 #include "thread/registry.h"
 
-/* Bins are many locks of one rank; only here more than one is held. The audit's note is made for the first and the last. */
+/* Bins are many locks of one rank; only here more than one is held. The audit's note is made for the first and the
+ * last. */
 static void take_bins(void) {
     lock_note_taken(RANK_BIN);
     for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++)
@@ -19,8 +20,8 @@ static void release_bins(void) {
         for (unsigned class = 0; class < CLASS_COUNT; class++) lock_release_unranked(&lane_get(i)->bins[class].lock);
 }
 
-/* From prepare to parent or child, guarded by registry_lock: the forking thread's heap, and which thread it is (the address of
- * its heap_place; read without the lock only to ask whether it is the caller). */
+/* From prepare to parent or child, guarded by registry_lock: the forking thread's heap, and which thread it is (the
+ * address of its heap_place; read without the lock only to ask whether it is the caller). */
 static struct heap_use forking;
 static uintptr_t *forking_thread;
 

@@ -16,8 +16,8 @@ _Noreturn COLD static void fail_cell(const void *p, const struct descriptor *d) 
     fail_double_free(p, bytes, "cell");
 }
 
-/* Stops the program: p is not in a run of any lane. Only the names of errors are found here, without locks but for the list of
- * large blocks. */
+/* Stops the program: p is not in a run of any lane. Only the names of errors are found here, without locks but for the
+ * list of large blocks. */
 _Noreturn COLD static void fail_elsewhere(const void *p, const struct descriptor *d, bool is_nested) {
     struct large l;
     switch (d->owner) {

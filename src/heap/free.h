@@ -2,10 +2,10 @@
  *
  * The checks, on every call and in every build:
  *
- *   owner      the run index says for any 64-bit value whether the address is in a run of this lane; NULL, foreign addresses,
- *              large blocks, zones and other lanes differ here, in one comparison
- *   exactness  offset * reciprocal: its high half is the index of the cell, and its low half is below the reciprocal just when
- *              the address is the start of the cell (run.h)
+ *   owner      the run index says for any 64-bit value whether the address is in a run of this lane; NULL, foreign
+ *              addresses, large blocks, zones and other lanes differ here, in one comparison
+ *   exactness  offset * reciprocal: its high half is the index of the cell, and its low half is below the reciprocal
+ *              just when the address is the start of the cell (run.h)
  *   state      the cell's byte is LIVE: not freed, not cached, not fresh
  *
  * Cells of other lanes are checked in the same way on the slow path. errno is not touched.
@@ -16,10 +16,12 @@
 #include "run/index.h"
 #include "thread/heap.h"
 
-/* NULL, large blocks, cells of other lanes, full magazines, threads without a heap; and wrong pointers, which stop the program. */
+/* NULL, large blocks, cells of other lanes, full magazines, threads without a heap; and wrong pointers, which stop the
+ * program. */
 void heap_free_slow(void *p);
 
-/* api/'s, absent where only the layers below are linked: frees a block that libc's malloc made. Returns false when p is none. */
+/* api/'s, absent where only the layers below are linked: frees a block that libc's malloc made. Returns false when p
+ * is none. */
 bool heap_take_foreign(void *p) __attribute__((weak));
 
 /* Frees the block p, or does nothing for NULL. Stops the program when p is anything else. */

@@ -1,14 +1,15 @@
 /* nested.h - blocks for calls from a signal handler that interrupted this thread inside the allocator.
  *
- * Such a call may touch nothing that the interrupted one might be changing, and may not wait for a lock that it may hold. So
- * it has cells of its own, power-of-two sizes from 16 bytes to 32 KiB, and mappings of its own above, and takes and gives
- * them with single atomic operations; any thread can do so at any time (the glibc list, 2013: a re-entered call takes another
- * path). What it frees that is not nested memory goes to the owner's inbox, where it is checked as all foreign frees are.
+ * Such a call may touch nothing that the interrupted one might be changing, and may not wait for a lock that it may
+ * hold. So it has cells of its own, power-of-two sizes from 16 bytes to 32 KiB, and mappings of its own above, and
+ * takes and gives them with single atomic operations; any thread can do so at any time (the glibc list, 2013: a
+ * re-entered call takes another path). What it frees that is not nested memory goes to the owner's inbox, where it is
+ * checked as all foreign frees are.
  *
- *   arena:  | struct arena with 16 struct nested_run | unit | unit | ... 16 units |        mapped at the first nested call
+ *   arena:  | struct arena with 16 struct nested_run | unit | unit | ... 16 units |     made at the first nested call
  *
- * N1  A cell belongs to whoever changed its byte from FREE to LIVE by compare-and-swap, with acquire; the free's swap back has
- *     release. No list, so nothing to go stale (no ABA).
+ * N1  A cell belongs to whoever changed its byte from FREE to LIVE by compare-and-swap, with acquire; the free's swap
+ *     back has release. No list, so nothing to go stale (no ABA).
  * N2  Arenas and runs are never unmapped, and are pushed on their lists complete, with release.
  *
  * A program that never allocates from handlers pays nothing for this but the code. */

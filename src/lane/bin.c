@@ -45,8 +45,8 @@ static size_t lease_locked(struct bin *b, struct cell_ref *out, size_t n) {
     }
 }
 
-/* Makes r the current run. Another thread may have made one meanwhile: it stays at hand, or, when nothing of it is used any
- * more (B2), is returned to be destroyed. */
+/* Makes r the current run. Another thread may have made one meanwhile: it stays at hand, or, when nothing of it is
+ * used any more (B2), is returned to be destroyed. */
 static struct run *replace_current_locked(struct bin *b, struct run *r) {
     struct run *old = b->current;
     b->current = r;

@@ -21,11 +21,12 @@ struct bin {
     struct run *partial, *partial_last;
 };
 
-/* Leases up to n (above 0) cells of the class to `out`, making a run when there is none to lease from. Returns how many, 0 when
- * there is no memory. */
+/* Leases up to n (above 0) cells of the class to `out`, making a run when there is none to lease from. Returns how
+ * many, 0 when there is no memory. */
 size_t bin_lease(struct bin *b, unsigned class, unsigned lane, struct cell_ref *out, size_t n);
 
-/* Takes back n cells, all of this bin, whose bytes are all `state`; stops the program when one is not (it was freed twice). */
+/* Takes back n cells, all of this bin, whose bytes are all `state`; stops the program when one is not (it was freed
+ * twice). */
 void bin_give_back(struct bin *b, const struct cell_ref *cells, size_t n, enum cell_state state);
 
 /* Destroys the current run when nothing of it is used. */

@@ -2,8 +2,8 @@
  *
  * A message carries up to 30 pointers in 256 bytes. A sender fills one privately (thread/outgoing.c) and pushes it:
  *
- *   I1  push: message->next = inbox; compare-and-swap of the head with release   } a stack; nobody pops one message, the
- *   I2  take: exchange of the head with NULL, with acquire                        } whole of it is taken: no ABA
+ *   I1  push: message->next = inbox; compare-and-swap of the head with release
+ *   I2  take: exchange of the head with NULL, with acquire. Nobody pops a single message: no ABA
  *
  * The release of I1 pairs with the acquire of I2: the taker sees the pointers, and everything the freeing threads did
  * to the cells. `messages` is a hint how long the inbox is (relaxed): a sender that finds it long drains it itself.

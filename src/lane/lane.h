@@ -25,15 +25,15 @@ struct lane *lane_get(unsigned number);
 /* The lane with this number, made when it does not exist. NULL when there is no memory. The registry's lock is held. */
 struct lane *lane_make_locked(unsigned number);
 
-/* Takes the lane's inbox and puts its cells back into their runs, under the locks of the bins: for a lane that sleeps. Stops
- * the program at a cell that was freed twice. */
+/* Takes the lane's inbox and puts its cells back into their runs, under the locks of the bins: for a lane that sleeps.
+ * Stops the program at a cell that was freed twice. */
 void lane_drain(struct lane *l);
 
 /* Puts the cells of one message back into their runs. */
 void lane_drain_message(struct lane *l, const struct message *m);
 
-/* Checks a pointer of a message, which another lane freed: it is the start of a cell of this lane. Stops the program when
- * not (the run went back to the system meanwhile: the cell was freed twice). */
+/* Checks a pointer of a message, which another lane freed: it is the start of a cell of this lane. Stops the program
+ * when not (the run went back to the system meanwhile: the cell was freed twice). */
 struct cell_ref lane_resolve(const struct lane *l, void *cell);
 
 /* Drains the inbox and gives up the runs that nobody uses. */

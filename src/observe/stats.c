@@ -25,7 +25,8 @@ static void count_run(struct huddle_stats *s, struct run *r) {
     s->run_bytes += (size_t)r->units * UNIT_BYTES;
 }
 
-/* The run that begins at this unit, if one does. It cannot go away under the lock of its bin, which the descriptor names. */
+/* The run that begins at this unit, if one does. It cannot go away under the lock of its bin, which the descriptor
+ * names. */
 static void count_unit(struct huddle_stats *s, const char *unit) {
     const struct descriptor *d = page_map_find(unit);
     unsigned owner = acquire_load(&d->owner), class = relaxed_load(&d->magazine) >> MAGAZINE_SHIFT;

@@ -1,8 +1,8 @@
 /* fail.h - how the allocator stops a program, and how it stops itself.
  *
- * CHECK-like failures (the caller is wrong) are the functions fail_*: one fixed line on standard error, then SIGABRT, in every
- * build. ASSERT (we are wrong) is compiled everywhere and active in audit builds; `if (HUDDLE_AUDIT) x_check(x)` walks
- * whole structures there. None of them allocates, takes a lock or changes errno. */
+ * CHECK-like failures (the caller is wrong) are the functions fail_*: one fixed line on standard error, then SIGABRT,
+ * in every build. ASSERT (we are wrong) is compiled everywhere and active in audit builds; `if (HUDDLE_AUDIT)
+ * x_check(x)` walks whole structures there. None of them allocates, takes a lock or changes errno. */
 #ifndef HUDDLE_OS_FAIL_H
 #define HUDDLE_OS_FAIL_H
 

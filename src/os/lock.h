@@ -1,9 +1,9 @@
 /* lock.h - a mutual-exclusion lock of one word, with a futex behind it.
  *
- * word: 0 free, 1 held, 2 held and somebody may sleep. A thread that finds it held spins for a short while, then sleeps in
- * the kernel: with more threads than CPUs a holder can be off its CPU for a whole time slice. While the program has one
- * thread the word is written plainly (os_is_threaded cannot change between lock and unlock: only the holder could start
- * a thread, and it is in here).
+ * word: 0 free, 1 held, 2 held and somebody may sleep. A thread that finds it held spins for a short while, then
+ * sleeps in the kernel: with more threads than CPUs a holder can be off its CPU for a whole time slice. While the
+ * program has one thread the word is written plainly (os_is_threaded cannot change between lock and unlock: only the
+ * holder could start a thread, and it is in here).
  *
  * Ranks: a thread takes locks in ascending rank only. The audit build checks it. */
 #ifndef HUDDLE_OS_LOCK_H

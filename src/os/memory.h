@@ -1,7 +1,7 @@
 /* memory.h - address space and pages from the system: the only callers of mmap, munmap, mprotect, madvise and mremap.
  *
- * Every address and length is a multiple of the page size (required, in every build). Any call may fail, and the options
- * fail_nth and fail_count make chosen ones fail. Nothing here locks: counters are atomic. */
+ * Every address and length is a multiple of the page size (required, in every build). Any call may fail, and the
+ * options fail_nth and fail_count make chosen ones fail. Nothing here locks: counters are atomic. */
 #ifndef HUDDLE_OS_MEMORY_H
 #define HUDDLE_OS_MEMORY_H
 
@@ -37,7 +37,8 @@ struct os_range {
     size_t bytes;
 };
 
-/* os_purge of many ranges in one system call where the kernel can. Returns how many ranges, from the first, are done. */
+/* os_purge of many ranges in one system call where the kernel can. Returns how many ranges, from the first, are
+ * done. */
 size_t os_purge_many(const struct os_range *ranges, size_t count);
 
 /* Makes the mapping at p, old_bytes long, new_bytes long without moving it. */
@@ -46,7 +47,8 @@ bool os_resize(void *p, size_t old_bytes, size_t new_bytes);
 /* Moves the pages at p, old_bytes long, over the reserved range at `to`, which becomes new_bytes long. */
 bool os_move(void *p, size_t old_bytes, void *to, size_t new_bytes);
 
-/* Moves the pages at p over the reserved range at `to`, which is as long and becomes usable; p stays mapped and reads as zero. */
+/* Moves the pages at p over the reserved range at `to`, which is as long and becomes usable; p stays mapped and reads
+ * as zero. */
 bool os_move_pages(void *p, size_t n, void *to);
 
 struct os_counters {

@@ -1,4 +1,5 @@
-/* print.h - text to a file descriptor through a small buffer on the caller's stack: no allocation, no lock, no errno. */
+/* print.h - text to a file descriptor through a small buffer on the caller's stack: no allocation, no lock, no
+ * errno. */
 #ifndef HUDDLE_OS_PRINT_H
 #define HUDDLE_OS_PRINT_H
 

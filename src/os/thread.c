@@ -80,8 +80,8 @@ static long clone_thread(char *top, char *tls) {
     return result;
 }
 
-/* A thread pointer inside n zeroed bytes at p such that the library's variables lie in them, wherever the dynamic linker has placed them.
- * NULL when they are too far off. */
+/* A thread pointer inside n zeroed bytes at p such that the library's variables lie in them, wherever the dynamic
+ * linker has placed them. NULL when they are too far off. */
 static char *thread_pointer(char *p, size_t n) {
 #if defined(__x86_64__)
     char *mine;
@@ -120,8 +120,8 @@ bool os_thread_is_running(void) {
     return acquire_load(&tid) != 0;
 }
 
-/* The effective one of the four numbers after `name` in /proc/self/status, which tells of the process's first thread; -1 if there
- * is none. */
+/* The effective one of the four numbers after `name` in /proc/self/status, which tells of the process's first thread;
+ * -1 if there is none. */
 static long effective(const char *status, const char *name) {
     for (; *status != '\0'; status++) {
         size_t i = 0;

@@ -2,9 +2,9 @@
  *
  *   slot = (address >> 16) mod 2^18      key[slot] = address >> 16 | owner << 48
  *
- * One comparison of the whole key answers for any 64-bit value whether the address lies in a run of the lane that asks: foreign
- * addresses, large blocks, other lanes, and addresses whose slot another unit has, all differ. Then the page map is asked.
- * That saves 8 instructions and a dependent load in free (docs/decisions/0002-run-index.md).
+ * One comparison of the whole key answers for any 64-bit value whether the address lies in a run of the lane that
+ * asks: foreign addresses, large blocks, other lanes, and addresses whose slot another unit has, all differ. Then the
+ * page map is asked. That saves 8 instructions and a dependent load in free (docs/decisions/0002-run-index.md).
  *
  * X1  A slot is filled when a run is made and the slot is empty, and emptied when that run is destroyed; it is never
  *     overwritten. So who holds a live cell of a run finds its slot constant, and no reader sees a mixture of two.

@@ -17,14 +17,15 @@
  *
  * Rules (run_check walks R3 and the lists; the others are kept by who calls):
  *   R1  Whoever holds a cell is the only writer of its byte. No byte is written by an atomic read-modify-write.
- *   R2  The bytes of a run are written by threads of its lane only; but a thread of another lane that frees a cell makes its byte
- *       RETURNING, which ends its hold, and when the lane sleeps a thread that holds the lock of the bin takes cells back.
+ *   R2  The bytes of a run are written by threads of its lane only; but a thread of another lane that frees a cell
+ *       makes its byte RETURNING, which ends its hold, and when the lane sleeps a thread that holds the lock of the
+ *       bin takes cells back.
  *   R3  used + free + fresh == cells - first, with used = LIVE + CACHED, whenever nobody is inside the run.
  *   R4  A run is retired only when used == 0, and destroyed outside all locks.
  *
- * `groups`, `fresh`, `used`, heads and FREE bytes are guarded by the lock of the run's bin (lane/bin.h), which also owns
- * `next`, `previous` and `is_listed`. The rest is constant while the run exists. This file does not decide which run serves
- * whom. */
+ * `groups`, `fresh`, `used`, heads and FREE bytes are guarded by the lock of the run's bin (lane/bin.h), which also
+ * owns `next`, `previous` and `is_listed`. The rest is constant while the run exists. This file does not decide which
+ * run serves whom. */
 #ifndef HUDDLE_RUN_RUN_H
 #define HUDDLE_RUN_RUN_H
 
@@ -92,7 +93,8 @@ static ALWAYS_INLINE uint8_t cell_state(const uint8_t *byte) {
 
 /* The number m for which (n * m) >> 32 == n / cell_bytes, and (n * m) mod 2^32 < m just when cell_bytes divides n, for
  * all n below 128 KiB: index and exactness for one multiplication. m = ceil(2^32 / cell_bytes); its error e, below
- * cell_bytes, does no harm while n * e < 2^32. (Lemire, Kaser and Kurz, Faster remainder by direct computation, 2019) */
+ * cell_bytes, does no harm while n * e < 2^32. (Lemire, Kaser and Kurz, Faster remainder by direct computation,
+ * 2019) */
 static inline uint32_t run_reciprocal(size_t cell_bytes) {
     return (uint32_t)((((uint64_t)1 << 32) + cell_bytes - 1) / cell_bytes);
 }
@@ -109,8 +111,8 @@ struct run *run_create(unsigned class, unsigned lane, uint32_t serial);
 void run_retire_locked(struct run *r);
 void run_destroy(struct run *r);
 
-/* Leases up to n cells, freed ones before fresh ones and in address order as far as the lists are, to `out`; their bytes become
- * CACHED. Returns how many. */
+/* Leases up to n cells, freed ones before fresh ones and in address order as far as the lists are, to `out`; their
+ * bytes become CACHED. Returns how many. */
 size_t run_lease_locked(struct run *r, struct cell_ref *out, size_t n);
 
 /* Takes back the CACHED cell whose state byte this is. */

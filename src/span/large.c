@@ -113,7 +113,8 @@ static void release_record(struct large *l) {
     meta_free(l, sizeof *l);
 }
 
-/* A kept mapping made to fit: its pages are there already, which costs less than faulting in new ones. NULL when none is kept. */
+/* A kept mapping made to fit: its pages are there already, which costs less than faulting in new ones. NULL when none
+ * is kept. */
 static struct large *reuse_kept(size_t room, size_t alignment) {
     struct large *l = take_kept(room, alignment, SIZE_MAX);
     if (l == NULL) return NULL;

@@ -35,8 +35,8 @@ void *large_alloc(size_t n, size_t alignment, bool *is_zero);
 /* Frees the block at p, whose descriptor says OWNER_LARGE; stops the program when p is not its start. */
 void large_free(void *p);
 
-/* Gives the block at p n bytes (above CELL_MAX) without copying: in place, or by moving its pages. Returns where it is then,
- * or NULL when it is unchanged. */
+/* Gives the block at p n bytes (above CELL_MAX) without copying: in place, or by moving its pages. Returns where it is
+ * then, or NULL when it is unchanged. */
 void *large_resize(void *p, size_t n);
 
 /* As large_alloc for a block that realloc had to move: with room to grow in place. */

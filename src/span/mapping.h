@@ -1,8 +1,9 @@
 /* mapping.h - address space of one large block alone: aligned, grown, moved and cut without copying.
  *
- *   | head | base ... usable ... |       start .. start + bytes is mapped; head is empty unless the system did not take it back
+ *   | head | base ... usable ... |       start .. start + bytes is mapped; the head is mostly empty
  *
- * Nothing here locks or knows of blocks: a mapping belongs to whoever holds it. A function that fails changes nothing. */
+ * Nothing here locks or knows of blocks: a mapping belongs to whoever holds it. A function that fails changes
+ * nothing. */
 #ifndef HUDDLE_SPAN_MAPPING_H
 #define HUDDLE_SPAN_MAPPING_H
 

@@ -9,8 +9,8 @@
  *
  * Written by whoever holds the span in question, with `owner` last (release); read without a lock. A reader that was
  * given a live block by its owner sees the descriptor complete, because the program handed the block over with an
- * ordering of its own. A reader of a wild pointer may see any mixture: it then compares bytes that exist, because metadata
- * is never unmapped, and stops the program or not, as it must with any wild pointer.
+ * ordering of its own. A reader of a wild pointer may see any mixture: it then compares bytes that exist, because
+ * metadata is never unmapped, and stops the program or not, as it must with any wild pointer.
  *
  * The descriptor has 16 bytes and not 8: with the fields ready-made the fast path of free is 6 instructions
  * shorter (docs/decisions/0001-byte-map-by-multiplication.md).

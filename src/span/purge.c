@@ -28,8 +28,8 @@ static size_t bytes_since;
 struct lock purge_lock;
 static uint64_t last_tick_ms; /* relaxed; written under purge_lock */
 
-/* Relaxed, and races are harmless: the amount to keep, what was purged for being above it in the last ticks, and the least that was
- * kept at any time since the last one. */
+/* Relaxed, and races are harmless: the amount to keep, what was purged for being above it in the last ticks, and the
+ * least that was kept at any time since the last one. */
 static size_t target_units = FIRST_TARGET_UNITS, regrettable_units, low_units;
 
 struct batch {

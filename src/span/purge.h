@@ -1,27 +1,28 @@
 /* purge.h - free memory goes back to the system, after a decay.
  *
- * A clock ticks every purge_ms / 2, noticed on slow paths. At a tick, units that were free and dirty at the tick before and
- * were not touched since (region's `aged`) are purged, and so are freed direct mappings; what is free now ages. So memory
- * is given back between one half and one purge_ms after it was freed, and what is in steady use never. The system
- * calls are made outside the locks, many ranges to a call; units are marked taken for that time.
+ * A clock ticks every purge_ms / 2, noticed on slow paths. At a tick, units that were free and dirty at the tick
+ * before and were not touched since (region's `aged`) are purged, and so are freed direct mappings; what is free now
+ * ages. So memory is given back between one half and one purge_ms after it was freed, and what is in steady use never.
+ * The system calls are made outside the locks, many ranges to a call; units are marked taken for that time.
  *
- * Where much is kept, a helper thread ticks too, so that memory goes back although the program makes no call (the option helper).
+ * Where much is kept, a helper thread ticks too, so that memory goes back although the program makes no call (the
+ * option helper).
  *
- * How much may be kept dirty until then follows what was needed lately: the target starts at 512 KiB; what is freed above
- * it is purged at once. Clean memory taken soon after such a purge says that the purge was a mistake: the target grows by as
- * much, so that a program which frees and takes the same amount again and again faults in the first round only. With
- * every tick the target falls by a quarter of what was kept all the time since the one before. */
+ * How much may be kept dirty until then follows what was needed lately: the target starts at 512 KiB; what is freed
+ * above it is purged at once. Clean memory taken soon after such a purge says that the purge was a mistake: the target
+ * grows by as much, so that a program which frees and takes the same amount again and again faults in the first round
+ * only. With every tick the target falls by a quarter of what was kept all the time since the one before. */
 #ifndef HUDDLE_SPAN_PURGE_H
 #define HUDDLE_SPAN_PURGE_H
 
 #include "os/lock.h"
 
-/* Held while memory is given back, system calls included: nothing that allocates or frees waits for it. A tick is skipped
- * when another thread works at one; a fork waits until no units are in between. */
+/* Held while memory is given back, system calls included: nothing that allocates or frees waits for it. A tick is
+ * skipped when another thread works at one; a fork waits until no units are in between. */
 extern struct lock purge_lock;
 
-/* Whether a span of so many units, about to be freed, is more than should be kept dirty. Always false for small spans, which
- * are purged in batches by purge_poll. */
+/* Whether a span of so many units, about to be freed, is more than should be kept dirty. Always false for small spans,
+ * which are purged in batches by purge_poll. */
 bool purge_is_excess(size_t units);
 
 /* Notes that so many units were taken, or a mapping of their size: clean ones, or some that were kept dirty. */

@@ -35,7 +35,8 @@ struct region {
     uint64_t free[REGION_WORDS], dirty[REGION_WORDS], aged[REGION_WORDS];
 };
 
-/* Free dirty units of all regions together. Written under the span lock; a relaxed read is good enough for the purge. */
+/* Free dirty units of all regions together. Written under the span lock; a relaxed read is good enough for the
+ * purge. */
 extern size_t region_dirty_free_units;
 
 enum region_wish { REGION_DIRTY, REGION_ANY };
@@ -43,7 +44,8 @@ enum region_wish { REGION_DIRTY, REGION_ANY };
 /* The lowest index of n free units (all of them dirty, for REGION_DIRTY) at a multiple of `alignment` bytes, or -1. */
 int region_find_locked(struct region *r, size_t n, size_t alignment, enum region_wish wish);
 
-/* Takes n free units from index i. Returns whether all of them are known to read as zero. They are dirty from now on. */
+/* Takes n free units from index i. Returns whether all of them are known to read as zero. They are dirty from now
+ * on. */
 bool region_take_locked(struct region *r, size_t i, size_t n);
 
 /* Puts n taken units from index i back, dirty or (after a purge that succeeded) clean. */

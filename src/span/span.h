@@ -12,11 +12,12 @@
 /* Guards all regions, the list of large blocks, and the top of the page map. */
 extern struct lock span_lock;
 
-/* The list of all regions, oldest first; grows at the end, and a retired region stays in it, without units. Guarded by span_lock. */
+/* The list of all regions, oldest first; grows at the end, and a retired region stays in it, without units. Guarded by
+ * span_lock. */
 extern struct region *span_regions;
 
-/* `units` (1 to REGION_UNITS) at a multiple of `alignment` (a power of two from UNIT_BYTES up; a larger one and the units must fit
- * into a region together), or NULL. Says whether the
+/* `units` (1 to REGION_UNITS) at a multiple of `alignment` (a power of two from UNIT_BYTES up; a larger one and the
+ * units must fit into a region together), or NULL. Says whether the
  * memory is known to read as zero. The descriptors are the caller's to write. */
 void *span_alloc(size_t units, size_t alignment, bool *is_zero);
 

@@ -8,8 +8,8 @@
 #include "thread/outgoing.h"
 #include "thread/registry.h"
 
-/* Every magazine of them is empty (nothing to pop) and full (no room to push), every size leads to one of them, and no run's
- * owner is equal to theirs. Never written. */
+/* Every magazine of them is empty (nothing to pop) and full (no room to push), every size leads to one of them, and no
+ * run's owner is equal to theirs. Never written. */
 #define HEAP_WITHOUT_CELLS(heap)                                                                                       \
     {                                                                                                                  \
         .magazines = {[0 ... CLASS_COUNT - 1] = MAGAZINE_EMPTY},                                                       \
@@ -137,8 +137,8 @@ static void take_inbox(struct heap *h) {
     }
 }
 
-/* Half of a magazine, so that frees that follow find room. The batch comes in address order and is pushed in reverse, so that
- * the program gets it in address order. */
+/* Half of a magazine, so that frees that follow find room. The batch comes in address order and is pushed in reverse,
+ * so that the program gets it in address order. */
 static void *lease(struct heap *h, struct magazine *m) {
     struct cell_ref batch[MESSAGE_CELLS], *out = m->base + 1;
     if (m->capacity == 0) { /* no memory for entries: one cell at a time */

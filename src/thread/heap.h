@@ -1,13 +1,13 @@
 /* heap.h - what one thread has: a magazine for each size class, outgoing messages, its lane.
  *
  * The fast paths reach it through one thread-local pointer. It never is NULL: before a thread's first call it leads to
- * heap_empty, whose magazines are empty and full at once and whose lane nobody has, and after the thread's last destructor
- * to heap_late; so that no fast path asks whether there is a heap. Calls that find one of the two take the slow path,
- * where heap_enter makes a heap, or takes the shared heap for late calls under its lock.
+ * heap_empty, whose magazines are empty and full at once and whose lane nobody has, and after the thread's last
+ * destructor to heap_late; so that no fast path asks whether there is a heap. Calls that find one of the two take the
+ * slow path, where heap_enter makes a heap, or takes the shared heap for late calls under its lock.
  *
- * The pointer is also the lock against the thread's own signal handlers: while a call touches the heap, or holds any lock of
- * the allocator, the pointer leads to heap_busy, a third heap without cells. A call from a handler at that time misses into the
- * slow path, sees that it is nested, and works without heap and locks (heap/nested.h).
+ * The pointer is also the lock against the thread's own signal handlers: while a call touches the heap, or holds any
+ * lock of the allocator, the pointer leads to heap_busy, a third heap without cells. A call from a handler at that
+ * time misses into the slow path, sees that it is nested, and works without heap and locks (heap/nested.h).
  *
  * Everything is owned by the thread, but `next` and `previous` (guarded by the registry's lock). */
 #ifndef HUDDLE_THREAD_HEAP_H
@@ -44,8 +44,9 @@ extern struct heap heap_special[3] __attribute__((visibility("hidden")));
 #define heap_empty heap_special[1]
 #define heap_late heap_special[2]
 
-/* Where the calling thread's heap is, as a distance in bytes from heap_busy: 0 is heap_busy. So it is before the dynamic linker
- * has set up thread-local storage, when resolvers of indirect functions may allocate already: such calls are nested ones. */
+/* Where the calling thread's heap is, as a distance in bytes from heap_busy: 0 is heap_busy. So it is before the
+ * dynamic linker has set up thread-local storage, when resolvers of indirect functions may allocate already: such
+ * calls are nested ones. */
 extern __thread uintptr_t heap_place __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 static ALWAYS_INLINE struct heap *heap_at(uintptr_t place) {
@@ -60,17 +61,17 @@ static inline struct heap *heap_of_thread(void) {
 /* Guards the shared heap for calls after a thread's end. */
 extern struct lock heap_late_lock;
 
-/* Both are api/'s, and absent where only the layers below it are linked. Called before the first heap is made; and by each
- * thread that got a heap, to ask libc for a call at the thread's end. */
+/* Both are api/'s, and absent where only the layers below it are linked. Called before the first heap is made; and by
+ * each thread that got a heap, to ask libc for a call at the thread's end. */
 void heap_before_first(void) __attribute__((weak));
 void heap_created(void) __attribute__((weak));
 
-/* What the compiler may not move over: everything between heap_seize and heap_release happens there, as a signal handler of this
- * thread sees it. */
+/* What the compiler may not move over: everything between heap_seize and heap_release happens there, as a signal
+ * handler of this thread sees it. */
 #define signal_fence() __asm__ volatile("" ::: "memory")
 
-/* Takes the calling thread's heap for itself, so that a call from a signal handler finds heap_busy; heap_release puts it back.
- * Two plain stores: nobody but this thread and its handlers looks. */
+/* Takes the calling thread's heap for itself, so that a call from a signal handler finds heap_busy; heap_release puts
+ * it back. Two plain stores: nobody but this thread and its handlers looks. */
 static ALWAYS_INLINE struct heap *heap_seize(void) {
     uintptr_t place = heap_place;
     heap_place = 0;

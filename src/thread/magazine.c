@@ -28,7 +28,8 @@ static size_t entries_bytes(size_t capacity) {
     return (capacity + 1) * sizeof(struct cell_ref);
 }
 
-/* The next step of the capacity, so that entries and sentinel fill a power of two of bytes; the same when at the bound. */
+/* The next step of the capacity, so that entries and sentinel fill a power of two of bytes; the same when at the
+ * bound. */
 static size_t next_capacity(const struct magazine *m) {
     size_t bytes = size_class_bytes(m->class);
     size_t most = min_size(LAST_CAPACITY, (bytes < LARGE_CELL_MIN ? CLASS_BYTES_MAX : LARGE_CELL_BYTES_MAX) / bytes);

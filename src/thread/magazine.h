@@ -9,9 +9,9 @@
  * M1  base <= top - 1, top <= limit, and base[0].cell == NULL
  * M2  the bytes of all cells in it are CACHED
  *
- * A magazine that was never used shares one static entry and has no room (top == limit). Its capacity starts small and doubles
- * at every refill and flush until its bound is reached (128 KiB of cells, for cells from 512 bytes 32 KiB), or the thread's, or the
- * process's. Owned by one thread. */
+ * A magazine that was never used shares one static entry and has no room (top == limit). Its capacity starts small and
+ * doubles at every refill and flush until its bound is reached (128 KiB of cells, for cells from 512 bytes 32 KiB), or
+ * the thread's, or the process's. Owned by one thread. */
 #ifndef HUDDLE_THREAD_MAGAZINE_H
 #define HUDDLE_THREAD_MAGAZINE_H
 
@@ -39,7 +39,8 @@ static inline size_t magazine_count(const struct magazine *m) {
     return (size_t)(m->top - m->base) - 1;
 }
 
-/* Makes the magazine larger if its bounds allow, and the thread's, whose magazines hold *bytes when full. Keeps its cells. */
+/* Makes the magazine larger if its bounds allow, and the thread's, whose magazines hold *bytes when full. Keeps its
+ * cells. */
 void magazine_grow(struct magazine *m, size_t *bytes);
 
 /* Gives the storage of an empty magazine back, and takes what it could hold off *bytes. */

@@ -1,8 +1,9 @@
 /* outgoing.h - frees for other lanes, gathered until a message is full.
  *
- * A free for another lane checks the cell's byte and makes it RETURNING, so that a second free of it stops the program at the call
- * whoever makes it; the pointer is noted (the glibc list, 2013: gather what other threads' arenas own until it is worth
- * handing over). To write the byte costs no more than to leave it alone: docs/decisions/0003-returning.md. */
+ * A free for another lane checks the cell's byte and makes it RETURNING, so that a second free of it stops the program
+ * at the call whoever makes it; the pointer is noted (the glibc list, 2013: gather what other threads' arenas own
+ * until it is worth handing over). To write the byte costs no more than to leave it alone:
+ * docs/decisions/0003-returning.md. */
 #ifndef HUDDLE_THREAD_OUTGOING_H
 #define HUDDLE_THREAD_OUTGOING_H
 

@@ -10,8 +10,8 @@ extern struct lock registry_lock;
 /* All heaps, guarded by registry_lock. */
 extern struct heap *registry_heaps;
 
-/* The lane with the fewest heaps, a new one while there are fewer than CPUs (or than the option lanes says); counted in. NULL
- * when there is no memory. */
+/* The lane with the fewest heaps, a new one while there are fewer than CPUs (or than the option lanes says); counted
+ * in. NULL when there is no memory. */
 struct lane *registry_join_lane_locked(void);
 
 void registry_add_locked(struct heap *h);
