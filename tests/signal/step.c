@@ -454,6 +454,10 @@ _Noreturn static void give_up(const char *what, size_t round, size_t instruction
 
 static size_t round_now, instruction_now;
 
+/* How the thread that is being traced was last let go: other signals, such as SIGCHLD, may not end its stepping. */
+static pid_t resumed_thread;
+static int resumed_how;
+
 /* The next time that a thread of the child stops by SIGTRAP. New threads, and other signals, go on. */
 static struct stop next_stop(void) {
     for (;;) {
@@ -472,7 +476,8 @@ static struct stop next_stop(void) {
                 ptrace(PTRACE_GETREGS, thread, NULL, &r);
                 printf("%s: signal %d at 0x%llx\n", name, number, r.rip);
             }
-            ptrace(PTRACE_CONT, thread, NULL, number == SIGSTOP || number == SIGTRAP ? 0L : (long)number);
+            int how = thread == resumed_thread ? resumed_how : PTRACE_CONT;
+            ptrace((enum __ptrace_request)how, thread, NULL, number == SIGSTOP || number == SIGTRAP ? 0L : (long)number);
         } else if (WIFSIGNALED(status)) {
             give_up("ended by signal", round_now, instruction_now, WTERMSIG(status));
         } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
@@ -491,6 +496,8 @@ static bool is_string_instruction(pid_t thread, unsigned long long at, unsigned 
 }
 
 static struct stop go(pid_t thread, int request, long signal_number) {
+    resumed_thread = thread;
+    resumed_how = request;
     if (ptrace((enum __ptrace_request)request, thread, NULL, signal_number) != 0)
         give_up("ptrace: errno", round_now, instruction_now, errno);
     return next_stop();
