@@ -53,7 +53,12 @@ static inline void lock_note_released(enum lock_rank rank) {
 /* Takes the lock if it is free. */
 static inline bool lock_try(struct lock *l, enum lock_rank rank) {
     uint32_t expected = 0;
-    if (!__atomic_compare_exchange_n(&l->word, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return false;
+    if (os_is_threaded()) {
+        if (!__atomic_compare_exchange_n(&l->word, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return false;
+    } else {
+        if (l->word != 0) return false;
+        relaxed_store(&l->word, 1);
+    }
     lock_note_taken(rank);
     return true;
 }

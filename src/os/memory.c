@@ -20,7 +20,7 @@ void os_memory_init(size_t real_page_bytes, size_t wanted_page_bytes) {
 
 /* Counts a call, and says whether it is to fail for a test. */
 static bool is_refused(void) {
-    size_t n = __atomic_add_fetch(&counters.calls, 1, __ATOMIC_RELAXED);
+    size_t n = shared_add(&counters.calls, 1);
     uint32_t nth = relaxed_load(&options.fail_nth);
     return unlikely(nth != 0) && n >= nth && n - nth < relaxed_load(&options.fail_count);
 }
@@ -30,15 +30,14 @@ static void require_pages(const void *p, size_t n) {
 }
 
 static void count_mapped(size_t n) {
-    size_t now = __atomic_add_fetch(&counters.mapped_bytes, n, __ATOMIC_RELAXED);
+    size_t now = shared_add(&counters.mapped_bytes, n);
     size_t peak = relaxed_load(&counters.peak_mapped_bytes);
-    while (now > peak && !__atomic_compare_exchange_n(&counters.peak_mapped_bytes, &peak, now, true, __ATOMIC_RELAXED,
-                                                      __ATOMIC_RELAXED)) {
-    }
+    /* Two threads that map at once may note the smaller of two sums: a figure for reports. */
+    if (now > peak) relaxed_store(&counters.peak_mapped_bytes, now);
 }
 
 static void count_unmapped(size_t n) {
-    __atomic_sub_fetch(&counters.mapped_bytes, n, __ATOMIC_RELAXED);
+    shared_add(&counters.mapped_bytes, -n);
 }
 
 /* With the option page_size: the aligned part of a mapping, whose ends go back. */
@@ -83,7 +82,7 @@ bool os_unmap(void *p, size_t n) {
 bool os_purge(void *p, size_t n) {
     require_pages(p, n);
     if (is_refused() || system_call(SYS_madvise, (long)p, (long)n, MADV_DONTNEED, 0, 0, 0) != 0) return false;
-    __atomic_add_fetch(&counters.purged_bytes, n, __ATOMIC_RELAXED);
+    shared_add(&counters.purged_bytes, n);
     return true;
 }
 
@@ -99,7 +98,7 @@ static bool purge_vector(const struct os_range *ranges, size_t count, size_t tot
     long done = system_call(SYS_process_madvise, PIDFD_SELF, (long)ranges, (long)count, MADV_DONTNEED, 0, 0);
     if (is_system_error(done)) relaxed_store(&has_vector_purge, false);
     if (done != (long)total) return false;
-    __atomic_add_fetch(&counters.purged_bytes, total, __ATOMIC_RELAXED);
+    shared_add(&counters.purged_bytes, total);
     return true;
 }
 

@@ -76,4 +76,22 @@ static ALWAYS_INLINE bool os_is_threaded(void) {
     return *os_single_threaded == 0;
 }
 
+/* Adds to a word that threads share, relaxed, and returns the sum; without an atomic instruction while there is one
+ * thread. For figures of reports and bounds: what a signal handler adds in between may be lost then. */
+static inline size_t shared_add(size_t *word, size_t n) {
+    if (os_is_threaded()) return __atomic_add_fetch(word, n, __ATOMIC_RELAXED);
+    relaxed_store(word, *word + n);
+    return *word;
+}
+
+/* Makes the word `wanted` if it is 0, with acquire. Returns whether it did. */
+static inline bool shared_claim(uint64_t *word, uint64_t wanted) {
+    uint64_t empty = 0;
+    if (os_is_threaded())
+        return __atomic_compare_exchange_n(word, &empty, wanted, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    if (*word != 0) return false;
+    relaxed_store(word, wanted);
+    return true;
+}
+
 #endif

@@ -1,5 +1,7 @@
 #include "run/index.h"
 
+#include "os/system.h"
+
 struct run_index run_index;
 
 static uint64_t key_of(const void *unit, const struct descriptor *d) {
@@ -9,8 +11,7 @@ static uint64_t key_of(const void *unit, const struct descriptor *d) {
 void index_add(const void *unit, const struct descriptor *d) {
     size_t slot = index_slot((uintptr_t)unit >> UNIT_SHIFT);
     /* Two threads may want an empty slot at once: the key claims it with a value that nobody asks for. */
-    uint64_t empty = 0, claim = (uint64_t)OWNER_FREE << INDEX_OWNER_SHIFT;
-    if (!__atomic_compare_exchange_n(&run_index.key[slot], &empty, claim, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+    if (!shared_claim(&run_index.key[slot], (uint64_t)OWNER_FREE << INDEX_OWNER_SHIFT)) return;
     relaxed_store(&run_index.cells[slot], d->cells);
     relaxed_store(&run_index.place[slot].start, d->start);
     relaxed_store(&run_index.place[slot].magazine, d->magazine);

@@ -2,6 +2,7 @@
 
 #include "base/options.h"
 #include "os/fail.h"
+#include "os/system.h"
 #include "span/meta.h"
 
 enum {
@@ -55,7 +56,7 @@ void magazine_grow(struct magazine *m, size_t *thread_bytes) {
     m->limit = base + 1 + capacity;
     m->capacity = (uint16_t)capacity;
     *thread_bytes += added;
-    __atomic_add_fetch(&total_bytes, added, __ATOMIC_RELAXED);
+    shared_add(&total_bytes, added);
 }
 
 void magazine_release(struct magazine *m, size_t *thread_bytes) {
@@ -64,7 +65,7 @@ void magazine_release(struct magazine *m, size_t *thread_bytes) {
     size_t bytes = m->capacity * size_class_bytes(m->class);
     meta_free(m->base, entries_bytes(m->capacity));
     *thread_bytes -= bytes;
-    __atomic_sub_fetch(&total_bytes, bytes, __ATOMIC_RELAXED);
+    shared_add(&total_bytes, -bytes);
     magazine_init(m, m->class);
 }
 
