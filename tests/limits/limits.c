@@ -117,7 +117,7 @@ static size_t limit_and_use(int resource, const char *mib, const char *field, si
     size_t n = strtoul(mib, NULL, 10) * MIB;
     struct rlimit limit = {n, n};
     *used = proc_kib("/proc/self/status", field) * KIB;
-    REQUIRE(setrlimit(resource, &limit) == 0);
+    REQUIRE(setrlimit((__rlimit_resource_t)resource, &limit) == 0);
     return n;
 }
 
@@ -135,7 +135,7 @@ static void data(const char *mib) {
 static void before_exec(int resource, const char *again, const char *mib) {
     size_t n = strtoul(mib, NULL, 10) * MIB;
     struct rlimit limit = {n, n};
-    REQUIRE(setrlimit(resource, &limit) == 0);
+    REQUIRE(setrlimit((__rlimit_resource_t)resource, &limit) == 0);
     execl("/proc/self/exe", "limits", again, mib, (char *)NULL);
     REQUIRE(false);
 }
