@@ -6,7 +6,7 @@
 #include "huddle/huddle.h"
 #include "observe/stats.h"
 #include "span/purge.h"
-#include "thread/registry.h"
+#include "thread/reclaim.h"
 
 #pragma GCC visibility push(default)
 const char *huddle_version(void);
@@ -58,7 +58,7 @@ size_t api_trim(size_t keep) {
     size_t released = 0;
     if (!use.is_nested) {
         if (use.heap != NULL) heap_flush(use.heap);
-        for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++) lane_trim(lane_get(i));
+        reclaim(true);
         nested_drain();
         released = purge_all(keep);
     }

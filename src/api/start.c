@@ -87,18 +87,18 @@ static void at_thread_exit(void *round) {
 
 /* A thread has got a heap. The first one needs no destructor: it ends with the process, or leaves a heap to a process
  * whose main thread ended early. */
-void heap_created(void) {
+bool heap_created(void) {
     static bool has_first; /* relaxed: in a process's first heap there is one thread */
     if (!relaxed_load(&has_first)) {
         relaxed_store(&has_first, true);
-        return;
+        return true;
     }
     int expected = KEY_NONE;
     if (__atomic_compare_exchange_n((int *)&key_state, &expected, KEY_MAKING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         release_store(&key_state, pthread_key_create(&key, at_thread_exit) == 0 ? KEY_MADE : KEY_REFUSED);
     while (acquire_load(&key_state) == KEY_MAKING) system_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
     /* Without a key the thread's cells stay in its magazines when it ends. */
-    if (acquire_load(&key_state) == KEY_MADE) pthread_setspecific(key, (void *)1);
+    return acquire_load(&key_state) == KEY_MADE && pthread_setspecific(key, (void *)1) == 0;
 }
 
 /* ---- the process ---- */

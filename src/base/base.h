@@ -17,8 +17,8 @@
 #define relaxed_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define relaxed_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 /* A load that the compiler may fold into the instruction which uses it, as it does not with an atomic one (gcc 12).
- * Only where a mixture could not matter: the word is constant for every correct caller. ThreadSanitizer wants to be
- * told all the same. */
+ * Only where a mixture could not matter: the word is constant for every correct caller, or read once. ThreadSanitizer
+ * wants to be told all the same. */
 #if defined(__SANITIZE_THREAD__)
 #define foldable_load(p) relaxed_load(p)
 #else

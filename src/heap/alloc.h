@@ -16,7 +16,7 @@ void *heap_alloc_slow(size_t n);
 static ALWAYS_INLINE void *heap_alloc_hit(size_t n) {
     if (unlikely(n > DIRECT_SIZE_MAX)) return NULL;
     struct heap *h = heap_seize();
-    struct magazine *m = h->by_size[(n + GRAIN_BYTES - 1) / GRAIN_BYTES];
+    struct magazine *m = foldable_load(&h->by_size[(n + GRAIN_BYTES - 1) / GRAIN_BYTES]);
     struct cell_ref *e = m->top - 1;
     void *cell = e->cell;
     if (likely(cell != NULL)) { /* as it is in the entry below the oldest one */

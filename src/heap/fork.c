@@ -4,6 +4,7 @@
 #include "span/meta.h"
 #include "span/purge.h"
 #include "span/span.h"
+#include "thread/reclaim.h"
 #include "thread/registry.h"
 
 /* Bins are many locks of one rank; only here more than one is held. The audit's note is made for the first and the
@@ -29,6 +30,7 @@ void fork_prepare(void) {
     struct heap_use use = heap_enter();
     if (use.is_nested) return;
     if (use.heap == NULL || !heap_is_shared(use.heap)) lock_take(&heap_late_lock, RANK_LATE); /* else heap_enter did */
+    lock_take(&reclaim_lock, RANK_RECLAIM);
     lock_take(&registry_lock, RANK_REGISTRY);
     take_bins();
     lock_take(&message_pool_lock, RANK_POOL);
@@ -48,6 +50,7 @@ static void release_all(void) {
     lock_release(&message_pool_lock, RANK_POOL);
     release_bins();
     lock_release(&registry_lock, RANK_REGISTRY);
+    lock_release(&reclaim_lock, RANK_RECLAIM);
     if (use.heap == NULL || !heap_is_shared(use.heap)) lock_release(&heap_late_lock, RANK_LATE);
     heap_leave(use);
 }

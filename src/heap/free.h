@@ -29,7 +29,7 @@ static ALWAYS_INLINE void heap_free(void *p) {
     uintptr_t unit = (uintptr_t)p >> UNIT_SHIFT;
     size_t slot = index_slot(unit);
     struct heap *h = heap_seize();
-    if (likely(foldable_load(&run_index.key[slot]) == unit + h->owner_key)) {
+    if (likely(foldable_load(&run_index.key[slot]) == unit + foldable_load(&h->owner_key))) {
         struct magazine *m = (struct magazine *)((char *)h + run_index.place[slot].magazine);
         uint64_t product = (uint64_t)((uint32_t)(uintptr_t)p - run_index.place[slot].start) * m->reciprocal;
         if (likely((uint32_t)product < m->reciprocal)) {

@@ -1,7 +1,9 @@
 #include "os/system.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/uio.h>
 #include <time.h>
 
 static const char never_single = 0;
@@ -64,6 +66,24 @@ int os_open_append(const char *path) {
 
 void os_close(int descriptor) {
     system_call(SYS_close, descriptor, 0, 0, 0, 0, 0);
+}
+
+bool os_barrier(void) {
+    enum { EXPEDITED = 1 << 3, REGISTER_EXPEDITED = 1 << 4 };
+    long r = system_call(SYS_membarrier, EXPEDITED, 0, 0, 0, 0, 0);
+    if (r == -EPERM && system_call(SYS_membarrier, REGISTER_EXPEDITED, 0, 0, 0, 0, 0) == 0)
+        r = system_call(SYS_membarrier, EXPEDITED, 0, 0, 0, 0, 0);
+    return r == 0;
+}
+
+bool os_read_word(const uintptr_t *from, uintptr_t *to) {
+#if defined(__SANITIZE_THREAD__) /* would not see that the word was read */
+    *to = acquire_load(from);
+    return true;
+#else
+    struct iovec here = {to, sizeof *to}, there = {(void *)(uintptr_t)from, sizeof *from};
+    return system_call(SYS_process_vm_readv, os_process_id(), (long)&here, 1, (long)&there, 1, 0) == sizeof *to;
+#endif
 }
 
 int os_process_id(void) {

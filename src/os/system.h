@@ -59,6 +59,13 @@ void os_close(int descriptor);
 
 int os_process_id(void);
 
+/* A full memory barrier in every thread of the process that runs (the others had one): membarrier(2). Returns false
+ * where the system has none. */
+bool os_barrier(void);
+
+/* Reads a word of this process, without a fault where nothing is mapped. */
+bool os_read_word(const uintptr_t *from, uintptr_t *to);
+
 /* Ends the process as abort() does: SIGABRT to this thread, with the program's handler if it has one, then without. */
 _Noreturn void os_abort(void);
 

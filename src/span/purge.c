@@ -16,7 +16,9 @@ enum {
     FIRST_TARGET_UNITS = 8,
     AT_ONCE_UNITS = 4,       /* spans of 256 KiB and more are purged by themselves, smaller ones together with others, */
     BATCH_EXCESS_UNITS = 16, /* when they are 1 MiB above the target */
-    HELPER_UNITS = 64,       /* the helper thread is started for 4 MiB and more */
+    HELPER_UNITS = 64,       /* the helper thread is started for 4 MiB and more, */
+    HELPER_CACHED = 1 << 20, /* or when threads cache 1 MiB and more */
+    HELPER_CACHED_LEFT = 256 << 10,
     HELPER_SLEEP_MIN_MS = 10,
     NEVER = UINT32_MAX,
 };
@@ -24,6 +26,9 @@ enum {
 /* Relaxed: races lose a count, and make a tick a few calls late. */
 static uint32_t calls;
 static size_t bytes_since;
+static bool is_deferred;
+
+size_t purge_cached_bytes;
 
 struct lock purge_lock;
 static uint64_t last_tick_ms; /* relaxed; written under purge_lock */
@@ -131,20 +136,31 @@ static void tick(void) {
 
 /* The helper thread: ticks as long as much is kept, so that memory goes back although the program makes no call. */
 static void help(void) {
-    while (kept_units() > FIRST_TARGET_UNITS) {
+    bool is_cached = true;
+    while (kept_units() > FIRST_TARGET_UNITS || is_cached) {
         uint32_t purge_ms = relaxed_load(&options.purge_ms);
         if (purge_ms == NEVER || relaxed_load(&options.helper) == 0) return;
         os_sleep_ms(max_size(purge_ms / 2, HELPER_SLEEP_MIN_MS));
         if (os_thread_is_left_behind()) return;
+        is_cached = purge_reclaim != NULL && purge_reclaim() && relaxed_load(&purge_cached_bytes) > HELPER_CACHED_LEFT;
         lock_take(&purge_lock, RANK_PURGE);
         if (os_time_ms() - relaxed_load(&last_tick_ms) >= purge_ms / 2) tick();
         lock_release(&purge_lock, RANK_PURGE);
     }
 }
 
+void purge_defer(bool deferred) {
+    relaxed_store(&is_deferred, deferred);
+}
+
+static bool is_help_wanted(void) {
+    if (relaxed_load(&options.helper) == 0 || os_thread_is_running()) return false;
+    return kept_units() >= HELPER_UNITS || relaxed_load(&purge_cached_bytes) >= HELPER_CACHED;
+}
+
 void purge_poll(size_t bytes) {
     uint32_t purge_ms = relaxed_load(&options.purge_ms);
-    if (purge_ms == NEVER) return;
+    if (purge_ms == NEVER || relaxed_load(&is_deferred)) return;
     if (purge_ms == 0) {
         purge_all(0);
         return;
@@ -161,10 +177,10 @@ void purge_poll(size_t bytes) {
     relaxed_store(&bytes_since, 0);
     uint64_t now = os_time_ms();
     bool is_due = now - relaxed_load(&last_tick_ms) >= purge_ms / 2;
-    bool is_helped = kept_units() < HELPER_UNITS || relaxed_load(&options.helper) == 0 || os_thread_is_running();
-    if ((!is_due && is_helped) || !lock_try(&purge_lock, RANK_PURGE)) return;
+    bool is_wanted = is_help_wanted();
+    if ((!is_due && !is_wanted) || !lock_try(&purge_lock, RANK_PURGE)) return;
     if (is_due) tick();
-    if (!is_helped) os_thread_start(help, "huddle");
+    if (is_wanted) os_thread_start(help, "huddle");
     lock_release(&purge_lock, RANK_PURGE);
 }
 

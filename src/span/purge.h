@@ -31,6 +31,16 @@ void purge_note_taken(size_t units, bool is_clean);
 /* Notes that `bytes` became free, and does what a tick asks for when one is due. Holds no lock of the caller. */
 void purge_poll(size_t bytes);
 
+/* What the threads' magazines hold when full, in bytes; relaxed. thread/magazine.c counts it. */
+extern size_t purge_cached_bytes;
+
+/* thread/'s, absent where only the layers below it are linked: gives back what idle threads cache. Returns whether some
+ * threads that were not idle cache something. Called by the helper thread, which holds no lock. */
+bool purge_reclaim(void) __attribute__((weak));
+
+/* While it is true purge_poll does nothing: what becomes free waits for the next tick. */
+void purge_defer(bool is_deferred);
+
 /* Gives back all free memory but `keep` bytes. Returns the bytes given back. */
 size_t purge_all(size_t keep);
 

@@ -6,6 +6,7 @@
 #include "run/index.h"
 #include "span/meta.h"
 #include "thread/outgoing.h"
+#include "thread/reclaim.h"
 #include "thread/registry.h"
 
 /* Every magazine of them is empty (nothing to pop) and full (no room to push), every size leads to one of them, and no
@@ -13,8 +14,7 @@
 #define HEAP_WITHOUT_CELLS(heap)                                                                                       \
     {                                                                                                                  \
         .magazines = {[0 ... CLASS_COUNT - 1] = MAGAZINE_EMPTY},                                                       \
-        .by_size = {[0 ... DIRECT_SIZES - 1] = (heap).magazines}, .owner = OWNER_NOBODY,                               \
-        .owner_key = (uint64_t)OWNER_NOBODY << INDEX_OWNER_SHIFT                                                       \
+        .by_size = {[0 ... DIRECT_SIZES - 1] = (heap).magazines}, .owner = OWNER_NOBODY, .owner_key = HEAP_CLOSED_KEY  \
     }
 
 struct heap heap_special[3] = {HEAP_WITHOUT_CELLS(heap_busy), HEAP_WITHOUT_CELLS(heap_empty), HEAP_WITHOUT_CELLS(heap_late)};
@@ -62,10 +62,23 @@ static struct heap *enter_late(void) {
     return h;
 }
 
-struct heap_use heap_enter(void) {
+static bool is_special(const struct heap *h) {
+    return h == &heap_busy || h == &heap_empty || h == &heap_late;
+}
+
+/* The calling thread's heap, as heap_seize, and open. */
+static struct heap *seize_open(void) {
     struct heap *h = heap_seize();
+    if (is_special(h)) return h;
+    if (unlikely(heap_is_closed(h))) reclaim_open(h);
+    relaxed_store(&h->activity, h->activity + 1);
+    return h;
+}
+
+struct heap_use heap_enter(void) {
+    struct heap *h = seize_open();
     struct heap_use use = {.heap = h, .current = h, .is_nested = h == &heap_busy};
-    if (likely(h != &heap_empty && h != &heap_late && !use.is_nested)) return use;
+    if (likely(!is_special(h))) return use;
     use.heap = NULL;
     if (use.is_nested) return use;
     if (h == &heap_late) {
@@ -79,8 +92,9 @@ struct heap_use heap_enter(void) {
     if (heap_created != NULL) {
         /* Asks libc, which may allocate: with the new heap. */
         heap_release(h);
-        heap_created();
+        bool ends_well = heap_created();
         use.current = heap_seize();
+        if (ends_well) release_store(&h->place, &heap_place);
     }
     return use;
 }
@@ -210,8 +224,8 @@ static void destroy(struct heap *h) {
 }
 
 void heap_thread_exit(void) {
-    struct heap *h = heap_seize();
-    if (h != &heap_late && h != &heap_empty && h != &heap_busy) destroy(h);
+    struct heap *h = seize_open();
+    if (!is_special(h)) destroy(h);
     heap_release(h == &heap_busy ? h : &heap_late);
 }
 

@@ -9,11 +9,13 @@
  * lock of the allocator, the pointer leads to heap_busy, a third heap without cells. A call from a handler at that
  * time misses into the slow path, sees that it is nested, and works without heap and locks (heap/nested.h).
  *
- * Everything is owned by the thread, but `next` and `previous` (guarded by the registry's lock). */
+ * Everything is owned by the thread, but what is said otherwise of, and `next` and `previous` (guarded by the
+ * registry's lock). owner_key and by_size are overwritten by another thread to close the heap (thread/reclaim.h). */
 #ifndef HUDDLE_THREAD_HEAP_H
 #define HUDDLE_THREAD_HEAP_H
 
 #include "lane/lane.h"
+#include "run/index.h"
 #include "thread/magazine.h"
 
 enum {
@@ -33,8 +35,20 @@ struct heap {
     struct message **out;    /* one being filled for each lane, or NULL; the array is made at the first free for another lane */
     size_t cache_bytes;      /* what the magazines hold when full */
     uint64_t random;         /* state of the generator for shuffle=1 */
+    uint32_t activity;       /* slow calls so far; relaxed, read by others */
+    /* For the thread that empties it when its owner is idle (thread/reclaim.h): */
+    uint32_t activity_seen;  /* guarded by the registry's lock */
+    const uintptr_t *place;  /* the owner's heap_place; NULL: never emptied by others */
     struct heap *next, *previous;
 };
+
+/* The owner_key of heaps that are closed, and of the three without cells. */
+#define HEAP_CLOSED_KEY ((uint64_t)OWNER_NOBODY << INDEX_OWNER_SHIFT)
+
+/* Not for the three heaps without cells. */
+static inline bool heap_is_closed(const struct heap *h) {
+    return relaxed_load(&h->owner_key) == HEAP_CLOSED_KEY;
+}
 
 _Static_assert(offsetof(struct heap, magazines) == 0, "descriptors hold offsets from the heap");
 
@@ -62,26 +76,31 @@ static inline struct heap *heap_of_thread(void) {
 extern struct lock heap_late_lock;
 
 /* Both are api/'s, and absent where only the layers below it are linked. Called before the first heap is made; and by
- * each thread that got a heap, to ask libc for a call at the thread's end. */
+ * each thread that got a heap, to ask libc for a call at the thread's end: returns whether that call will come, or the
+ * thread ends with the process. */
 void heap_before_first(void) __attribute__((weak));
-void heap_created(void) __attribute__((weak));
+bool heap_created(void) __attribute__((weak));
 
 /* What the compiler may not move over: everything between heap_seize and heap_release happens there, as a signal
  * handler of this thread sees it. */
 #define signal_fence() __asm__ volatile("" ::: "memory")
 
 /* Takes the calling thread's heap for itself, so that a call from a signal handler finds heap_busy; heap_release puts
- * it back. Two plain stores: nobody but this thread and its handlers looks. */
+ * it back. Two plain stores: others look only behind a membarrier (thread/reclaim.h). */
 static ALWAYS_INLINE struct heap *heap_seize(void) {
-    uintptr_t place = heap_place;
-    heap_place = 0;
+    uintptr_t place = relaxed_load(&heap_place);
+    relaxed_store(&heap_place, 0);
     signal_fence();
     return heap_at(place);
 }
 
 static ALWAYS_INLINE void heap_release(struct heap *h) {
     signal_fence();
-    heap_place = (uintptr_t)h - (uintptr_t)&heap_busy;
+#if defined(__SANITIZE_THREAD__) /* does not know of membarrier */
+    release_store(&heap_place, (uintptr_t)h - (uintptr_t)&heap_busy);
+#else
+    relaxed_store(&heap_place, (uintptr_t)h - (uintptr_t)&heap_busy);
+#endif
 }
 
 /* What a slow path works with: the thread's heap, a new one, or the shared one, locked. */

@@ -4,6 +4,7 @@
 #include "os/fail.h"
 #include "os/system.h"
 #include "span/meta.h"
+#include "span/purge.h"
 
 enum {
     FIRST_CAPACITY = 4,
@@ -17,7 +18,6 @@ enum {
 struct cell_ref magazine_empty_entry[1];
 
 uint32_t magazine_lanes;
-static size_t total_bytes; /* relaxed */
 
 void magazine_init(struct magazine *m, unsigned class) {
     *m = (struct magazine)MAGAZINE_EMPTY;
@@ -44,7 +44,7 @@ void magazine_grow(struct magazine *m, size_t *thread_bytes) {
     size_t bound = (size_t)relaxed_load(&options.cache_kib) * KIB;
     bool is_small_start = m->capacity == 0 && size_class_bytes(m->class) < LARGE_CELL_MIN;
     if (!is_small_start &&
-        (*thread_bytes + added > bound || relaxed_load(&total_bytes) + added > bound * THREADS_PER_LANE * max_size(relaxed_load(&magazine_lanes), 2)))
+        (*thread_bytes + added > bound || relaxed_load(&purge_cached_bytes) + added > bound * THREADS_PER_LANE * max_size(relaxed_load(&magazine_lanes), 2)))
         return;
     struct cell_ref *base = meta_alloc(entries_bytes(capacity));
     if (base == NULL) return;
@@ -56,7 +56,7 @@ void magazine_grow(struct magazine *m, size_t *thread_bytes) {
     m->limit = base + 1 + capacity;
     m->capacity = (uint16_t)capacity;
     *thread_bytes += added;
-    shared_add(&total_bytes, added);
+    shared_add(&purge_cached_bytes, added);
 }
 
 void magazine_release(struct magazine *m, size_t *thread_bytes) {
@@ -65,12 +65,12 @@ void magazine_release(struct magazine *m, size_t *thread_bytes) {
     size_t bytes = m->capacity * size_class_bytes(m->class);
     meta_free(m->base, entries_bytes(m->capacity));
     *thread_bytes -= bytes;
-    shared_add(&total_bytes, -bytes);
+    shared_add(&purge_cached_bytes, -bytes);
     magazine_init(m, m->class);
 }
 
 size_t magazine_total_bytes(void) {
-    return relaxed_load(&total_bytes);
+    return relaxed_load(&purge_cached_bytes);
 }
 
 void magazine_check(const struct magazine *m) {

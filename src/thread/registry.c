@@ -4,7 +4,7 @@
 #include "os/system.h"
 
 struct lock registry_lock;
-struct heap *registry_heaps;
+struct heap *registry_heaps, *registry_cursor;
 
 /* How many lanes there may be now. The system is asked only when it matters: not for the first thread. */
 static unsigned lane_limit(void) {
@@ -48,6 +48,7 @@ void registry_keep_only_locked(struct heap *own) {
 }
 
 void registry_remove_locked(struct heap *h) {
+    if (h == registry_cursor) registry_cursor = h->next;
     if (h->previous != NULL) h->previous->next = h->next;
     else registry_heaps = h->next;
     if (h->next != NULL) h->next->previous = h->previous;

@@ -10,6 +10,9 @@ extern struct lock registry_lock;
 /* All heaps, guarded by registry_lock. */
 extern struct heap *registry_heaps;
 
+/* How far reclaim has come, guarded by registry_lock; NULL: at the end. */
+extern struct heap *registry_cursor;
+
 /* The lane with the fewest heaps, a new one while there are fewer than CPUs (or than the option lanes says); counted
  * in. NULL when there is no memory. */
 struct lane *registry_join_lane_locked(void);
