@@ -171,6 +171,9 @@ static int list_options(void) {
         if (o->size != 0) {
             snprintf(first, sizeof first, "%s=", o->key);
             snprintf(values, sizeof values, "%zu bytes of text", o->size - 1);
+        } else if (o->words != NULL) {
+            snprintf(first, sizeof first, "%s=%.*s", o->key, (int)strcspn(o->words, "|"), o->words);
+            snprintf(values, sizeof values, "%s", o->words);
         } else {
             snprintf(first, sizeof first, "%s=%u", o->key, o->initial);
             snprintf(values, sizeof values, "%u to %u", o->least, o->most);

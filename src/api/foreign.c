@@ -6,6 +6,8 @@
  *   mapped blocks  flag 2 in the header: the block's pages begin and end at page boundaries inside one mapping
  *   other arenas   flag 4: the arena's header stands at the multiple of 64 MiB below, and says how far it reaches
  *
+ * The option foreign says whether that is done, and what with blocks that are neither's.
+ *
  * Only on the way to an error message, so the mappings are read from /proc/self/maps each time: nothing is touched
  * that might not be there. */
 #include <fcntl.h>
@@ -13,7 +15,9 @@
 
 #include "api/api.h"
 #include "api/foreign.h"
+#include "base/options.h"
 #include "heap/free.h"
+#include "heap/query.h"
 #include "os/memory.h"
 #include "os/system.h"
 
@@ -122,7 +126,13 @@ bool heap_take_foreign(void *p) {
 }
 
 bool foreign_realloc(void *p, size_t n, void **result) {
-    if (!is_libc_block(p)) return false;
+    uint32_t policy = relaxed_load(&options.foreign);
+    if (policy == FOREIGN_ABORT) return false;
+    if (!is_libc_block(p)) {
+        if (policy != FOREIGN_IGNORE || heap_owns(p)) return false;
+        *result = api_no_memory(); /* what it holds cannot be copied: its size is not known */
+        return true;
+    }
     void *(*libc_realloc)(void *, size_t) = (void *(*)(void *, size_t))(uintptr_t)find_libc("realloc");
     if (libc_realloc == NULL) return false;
     *result = libc_realloc(p, n);
@@ -130,7 +140,7 @@ bool foreign_realloc(void *p, size_t n, void **result) {
 }
 
 bool foreign_usable(void *p, size_t *bytes) {
-    if (!is_libc_block(p)) return false;
+    if (relaxed_load(&options.foreign) == FOREIGN_ABORT || !is_libc_block(p)) return false;
     size_t (*libc_usable)(void *) = (size_t (*)(void *))(uintptr_t)find_libc("malloc_usable_size");
     if (libc_usable == NULL) return false;
     *bytes = libc_usable(p);

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/* realloc by libc. */
+/* realloc by libc; NULL with errno ENOMEM for a block that is neither's, with foreign=ignore. */
 bool foreign_realloc(void *p, size_t n, void **result);
 
 /* malloc_usable_size by libc. */

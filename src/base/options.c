@@ -4,25 +4,31 @@
 
 struct options options = {
 #define NUMBER(key, initial, least, most, when, help) .key = (initial),
+#define CHOICE(key, words, when, help) .key = 0,
 #define TEXT(key, size, when, help) .key = "",
 #include "base/options.def"
 #undef NUMBER
+#undef CHOICE
 #undef TEXT
 };
 
 static const struct option_info table[] = {
-#define NUMBER(key, initial, least, most, when, help) {#key, help, initial, least, most, 0, OPTION_##when},
-#define TEXT(key, size, when, help) {#key, help, 0, 0, 0, size, OPTION_##when},
+#define NUMBER(key, initial, least, most, when, help) {#key, help, NULL, initial, least, most, 0, OPTION_##when},
+#define CHOICE(key, words, when, help) {#key, help, words, 0, 0, 0, 0, OPTION_##when},
+#define TEXT(key, size, when, help) {#key, help, NULL, 0, 0, 0, size, OPTION_##when},
 #include "base/options.def"
 #undef NUMBER
+#undef CHOICE
 #undef TEXT
 };
 
 static const uint16_t offsets[] = {
 #define NUMBER(key, initial, least, most, when, help) offsetof(struct options, key),
+#define CHOICE(key, words, when, help) offsetof(struct options, key),
 #define TEXT(key, size, when, help) offsetof(struct options, key),
 #include "base/options.def"
 #undef NUMBER
+#undef CHOICE
 #undef TEXT
 };
 
@@ -50,6 +56,31 @@ static void *value_of(int i) {
     return (char *)&options + offsets[i];
 }
 
+static size_t word_length(const char *word) {
+    size_t n = 0;
+    while (word[n] != '\0' && word[n] != '|') n++;
+    return n;
+}
+
+/* The word with this number of "a|b|c", or NULL. */
+static const char *word_at(const char *words, uint32_t number) {
+    while (number-- != 0) {
+        words += word_length(words);
+        if (*words++ == '\0') return NULL;
+    }
+    return words;
+}
+
+static bool find_word(const char *words, const char *text, size_t length, uint32_t *number) {
+    const char *word;
+    for (*number = 0; (word = word_at(words, *number)) != NULL; ++*number) {
+        size_t same = 0;
+        while (same < length && word[same] == text[same]) same++;
+        if (same == length && word_length(word) == length) return true;
+    }
+    return false;
+}
+
 /* A decimal number of `length` digits, at most UINT32_MAX. */
 static bool read_number(const char *text, size_t length, uint32_t *number) {
     uint64_t n = 0;
@@ -75,8 +106,12 @@ const char *option_set(const char *key, size_t key_length, const char *value, si
         return NULL;
     }
     uint32_t n;
-    if (!read_number(value, value_length, &n)) return "value is not a number";
-    if (n < o->least || n > o->most) return "value out of range";
+    if (o->words != NULL) {
+        if (!find_word(o->words, value, value_length, &n)) return "no such value";
+    } else {
+        if (!read_number(value, value_length, &n)) return "value is not a number";
+        if (n < o->least || n > o->most) return "value out of range";
+    }
     relaxed_store((uint32_t *)value_of(i), n);
     return NULL;
 }
@@ -107,17 +142,22 @@ bool option_get(const char *key, char *value, size_t size) {
     if (i < 0) return false;
     char digits[12];
     const char *from = value_of(i);
-    if (table[i].size == 0) {
-        uint32_t n = relaxed_load((uint32_t *)value_of(i));
-        char *d = digits + sizeof digits;
-        *--d = '\0';
-        do *--d = (char)('0' + n % 10);
-        while ((n /= 10) != 0);
-        from = d;
-    }
     size_t n = 0;
-    while (from[n] != '\0') n++;
+    if (table[i].words != NULL) {
+        from = word_at(table[i].words, relaxed_load((uint32_t *)value_of(i)));
+        n = word_length(from);
+    } else if (table[i].size == 0) {
+        uint32_t number = relaxed_load((uint32_t *)value_of(i));
+        char *d = digits + sizeof digits;
+        do *--d = (char)('0' + number % 10);
+        while ((number /= 10) != 0);
+        from = d;
+        n = (size_t)(digits + sizeof digits - d);
+    } else {
+        while (from[n] != '\0') n++;
+    }
     if (n >= size) return false;
-    for (size_t k = 0; k <= n; k++) value[k] = from[k];
+    for (size_t k = 0; k < n; k++) value[k] = from[k];
+    value[n] = '\0';
     return true;
 }

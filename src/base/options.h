@@ -9,9 +9,11 @@
 
 struct options {
 #define NUMBER(key, initial, least, most, when, help) uint32_t key;
+#define CHOICE(key, words, when, help) uint32_t key;
 #define TEXT(key, size, when, help) char key[size];
 #include "base/options.def"
 #undef NUMBER
+#undef CHOICE
 #undef TEXT
 };
 
@@ -19,16 +21,20 @@ extern struct options options;
 
 enum option_when { OPTION_START, OPTION_ANY };
 
-/* What a key is, for listings. `size` is 0 for numbers. */
+/* The words of the option foreign. */
+enum { FOREIGN_LIBC, FOREIGN_ABORT, FOREIGN_IGNORE };
+
+/* What a key is, for listings. `words` is NULL for all but choices, `size` is 0 for all but texts. */
 struct option_info {
     const char *key;
     const char *help;
+    const char *words;
     uint32_t initial, least, most;
     size_t size;
     enum option_when when;
 };
 
-enum { OPTION_MAX = 10 };
+enum { OPTION_MAX = 11 };
 
 /* All options in the order of options.def, and their number. */
 const struct option_info *option_table(size_t *count);

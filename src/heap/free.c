@@ -1,5 +1,6 @@
 #include "heap/free.h"
 
+#include "base/options.h"
 #include "heap/nested.h"
 #include "os/fail.h"
 #include "span/large.h"
@@ -32,10 +33,19 @@ _Noreturn COLD static void fail_elsewhere(const void *p, const struct descriptor
     fail_foreign_free(p);
 }
 
-/* p is not in memory that huddle uses: libc's block, or an error. */
+/* Whether p lies in no memory that huddle ever used. */
+static bool is_foreign(const void *p, const struct descriptor *d, bool is_nested) {
+    struct large l;
+    return d->owner == OWNER_NONE && (is_nested || !large_find(p, &l));
+}
+
+/* p is not in memory that huddle uses: libc's block, or an error. The option foreign says what to do. */
 static void free_elsewhere(void *p, const struct descriptor *d, bool is_nested) {
-    bool is_taken = d->owner == OWNER_NONE && heap_take_foreign != NULL && heap_take_foreign(p);
-    if (!is_taken) fail_elsewhere(p, d, is_nested);
+    if (relaxed_load(&options.foreign) != FOREIGN_ABORT && is_foreign(p, d, is_nested)) {
+        if (heap_take_foreign != NULL && heap_take_foreign(p)) return;
+        if (relaxed_load(&options.foreign) == FOREIGN_IGNORE) return;
+    }
+    fail_elsewhere(p, d, is_nested);
 }
 
 /* The live cell that starts at p; stops the program when there is none. */

@@ -50,9 +50,11 @@ def read_table():
         text = file.read()
     numbers = re.findall(r"^NUMBER\((\w+), (\d+), (\d+), (\d+),", text, re.M)
     texts = re.findall(r"^TEXT\((\w+), (\d+),", text, re.M)
-    if len(numbers) + len(texts) != len(re.findall(r"^[A-Z]+\(", text, re.M)) or len(numbers) < 5 or not texts:
+    choices = re.findall(r'^CHOICE\((\w+), "([a-z|]+)",', text, re.M)
+    if len(numbers) + len(choices) + len(texts) != len(re.findall(r"^[A-Z]+\(", text, re.M)) or len(numbers) < 5 or not texts:
         sys.exit(f"{table} cannot be read as a list of options")
-    return [(key, *map(int, rest)) for key, *rest in numbers], [(key, int(size)) for key, size in texts]
+    return ([(key, *map(int, rest)) for key, *rest in numbers], [(key, words.split("|")) for key, words in choices],
+            [(key, int(size)) for key, size in texts])
 
 
 def check_numbers(numbers):
@@ -65,6 +67,15 @@ def check_numbers(numbers):
         for text in ["", "x", "-1", f"{initial}x", f" {initial}", "0x1", "1.5", *map(str, sorted(outside))]:
             expect(f"{key}={text}", key, initial, [f"{key}={text}"])
         expect(key, key, initial, [key])
+
+
+def check_choices(choices):
+    for key, words in choices:
+        expect(None, key, words[0])
+        for word in words:
+            expect(f"{key}={word}", key, word)
+        for text in ["", "x", "0", words[1] + "x", words[1][:-1], "|".join(words), words[1].upper()]:
+            expect(f"{key}={text}", key, words[0], [f"{key}={text}"])
 
 
 def check_texts(texts):
@@ -136,8 +147,9 @@ def check_secure(directory):
 
 
 def main():
-    numbers, texts = read_table()
+    numbers, choices, texts = read_table()
     check_numbers(numbers)
+    check_choices(choices)
     check_texts(texts)
     check_mixtures()
     check_lanes()

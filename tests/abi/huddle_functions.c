@@ -131,9 +131,11 @@ static void options_are_read_back(void **state) {
     char value[300];
 #define NUMBER(key, initial, least, most, when, help) \
     assert_true(option_get(#key, value, sizeof value) && value[0] >= '0' && value[0] <= '9');
+#define CHOICE(key, words, when, help) assert_true(option_get(#key, value, sizeof value) && value[0] != '\0');
 #define TEXT(key, size, when, help) assert_true(option_get(#key, value, sizeof value));
 #include "../../src/base/options.def"
 #undef NUMBER
+#undef CHOICE
 #undef TEXT
     assert_false(option_get("nonsense", value, sizeof value));
     assert_false(option_get("", value, sizeof value));

@@ -119,7 +119,7 @@ def check_command(prefix):
     check(version() in run(huddle, "--version")[0], "huddle --version does not say the version")
     check("run" in run(huddle, "--help")[0], "huddle --help does not help")
     with open(os.path.join(here, "../../src/base/options.def")) as file:
-        keys = re.findall(r"^(?:NUMBER|TEXT)\((\w+),", file.read(), re.M)
+        keys = re.findall(r"^(?:NUMBER|CHOICE|TEXT)\((\w+),", file.read(), re.M)
     listed = run(huddle, "options")[0]
     missing = [key for key in keys if not re.search(rf"\b{key}\b", listed)]
     check(keys and not missing, f"huddle options does not list {missing}: {listed}")

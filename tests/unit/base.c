@@ -97,9 +97,11 @@ static int restore_options(void **state) {
     (void)state;
     options = (struct options){
 #define NUMBER(key, initial, least, most, when, help) .key = (initial),
+#define CHOICE(key, words, when, help) .key = 0,
 #define TEXT(key, size, when, help) .key = "",
 #include "base/options.def"
 #undef NUMBER
+#undef CHOICE
 #undef TEXT
     };
     reports = 0;
@@ -124,7 +126,8 @@ static void options_have_their_defaults(void **state) {
     assert_int_equal(count, OPTION_MAX);
     for (size_t i = 0; i < count; i++) {
         char text[20] = "";
-        if (table[i].size == 0) snprintf(text, sizeof text, "%u", table[i].initial);
+        if (table[i].words != NULL) snprintf(text, strcspn(table[i].words, "|") + 1, "%s", table[i].words);
+        else if (table[i].size == 0) snprintf(text, sizeof text, "%u", table[i].initial);
         assert_value(table[i].key, text);
         assert_true(strlen(table[i].help) > 10);
     }
@@ -136,7 +139,7 @@ static void options_take_the_ends_of_their_range_and_nothing_beyond(void **state
     const struct option_info *table = option_table(&count);
     for (size_t i = 0; i < count; i++) {
         char least[20], most[20], beyond[20];
-        if (table[i].size != 0) continue;
+        if (table[i].size != 0 || table[i].words != NULL) continue;
         snprintf(least, sizeof least, "%u", table[i].least);
         snprintf(most, sizeof most, "%u", table[i].most);
         snprintf(beyond, sizeof beyond, "%llu", (unsigned long long)table[i].most + 1);
@@ -148,6 +151,35 @@ static void options_take_the_ends_of_their_range_and_nothing_beyond(void **state
         if (table[i].least != 0) assert_non_null(set(table[i].key, "0", OPTION_START));
         assert_value(table[i].key, most);
     }
+}
+
+static void options_choices_take_their_words_and_nothing_else(void **state) {
+    (void)state;
+    size_t count, seen = 0;
+    const struct option_info *table = option_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        const char *word = table[i].words;
+        if (word == NULL) continue;
+        for (size_t n; *word != '\0'; word += n + (word[n] == '|')) {
+            char text[40];
+            n = strcspn(word, "|");
+            assert_in_range(n, 1, sizeof text - 2);
+            snprintf(text, n + 1, "%s", word);
+            assert_null(set(table[i].key, text, OPTION_START));
+            assert_value(table[i].key, text);
+            assert_string_equal(option_set(table[i].key, strlen(table[i].key), text, n - 1, OPTION_START), "no such value");
+            text[n] = 'x';
+            text[n + 1] = '\0';
+            assert_string_equal(set(table[i].key, text, OPTION_START), "no such value");
+            seen++;
+        }
+        assert_non_null(set(table[i].key, "", OPTION_START));
+        assert_non_null(set(table[i].key, "0", OPTION_START));
+        assert_non_null(set(table[i].key, table[i].words, OPTION_START));
+        char got[8];
+        assert_false(option_get(table[i].key, got, 1));
+    }
+    assert_in_range(seen, 2, 100);
 }
 
 static void options_text_is_kept_as_far_as_there_is_room(void **state) {
@@ -176,7 +208,9 @@ static void options_of_the_start_cannot_be_set_later(void **state) {
     size_t count;
     const struct option_info *table = option_table(&count);
     for (size_t i = 0; i < count; i++) {
-        const char *value = table[i].size != 0 ? "text" : table[i].least != 0 ? "1" : "0";
+        char word[40] = "";
+        if (table[i].words != NULL) snprintf(word, strcspn(table[i].words, "|") + 1, "%s", table[i].words);
+        const char *value = table[i].words != NULL ? word : table[i].size != 0 ? "text" : table[i].least != 0 ? "1" : "0";
         if (table[i].when == OPTION_START)
             assert_string_equal(set(table[i].key, value, OPTION_ANY), "can only be set at start-up");
         else assert_null(set(table[i].key, value, OPTION_ANY));
@@ -253,6 +287,8 @@ int main(void) {
         cmocka_unit_test(zero_block_zeroes_its_bytes_and_no_others),
         cmocka_unit_test_setup(options_have_their_defaults, restore_options),
         cmocka_unit_test_setup(options_take_the_ends_of_their_range_and_nothing_beyond, restore_options),
+        cmocka_unit_test_setup(options_choices_take_their_words_and_nothing_else, restore_options),
+        cmocka_unit_test_setup(options_choices_take_their_words_and_nothing_else, restore_options),
         cmocka_unit_test_setup(options_text_is_kept_as_far_as_there_is_room, restore_options),
         cmocka_unit_test_setup(options_of_the_start_cannot_be_set_later, restore_options),
         cmocka_unit_test_setup(options_parse_reports_each_wrong_part_and_keeps_the_rest, restore_options),
