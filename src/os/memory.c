@@ -1,6 +1,7 @@
 #include "os/memory.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 
 #include "base/options.h"
@@ -150,4 +151,11 @@ struct os_counters os_memory_counters(void) {
         .purged_bytes = relaxed_load(&counters.purged_bytes),
         .calls = relaxed_load(&counters.calls),
     };
+}
+
+size_t os_memory_limit(void) {
+    struct rlimit space = {RLIM_INFINITY, RLIM_INFINITY}, data = space;
+    system_call(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&space, 0, 0);
+    system_call(SYS_prlimit64, 0, RLIMIT_DATA, 0, (long)&data, 0, 0);
+    return min_size(space.rlim_cur, data.rlim_cur);
 }

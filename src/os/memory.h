@@ -57,4 +57,7 @@ struct os_counters {
 
 struct os_counters os_memory_counters(void);
 
+/* How many bytes this process may map: the lower one of RLIMIT_AS and RLIMIT_DATA now, SIZE_MAX without. */
+size_t os_memory_limit(void);
+
 #endif

@@ -179,6 +179,10 @@ static void *alloc(size_t n, size_t room, size_t alignment, bool *is_zero) {
     alignment = max_size(alignment, UNIT_BYTES);
     size_t units = units_for(max_size(bytes, room));
     if (bytes > DIRECT_MIN || alignment > DIRECT_MIN) return direct_alloc(bytes, units * UNIT_BYTES, alignment, is_zero);
+    if (span_is_scarce() && units * UNIT_BYTES - bytes > bytes / 16) {
+        void *p = direct_alloc(bytes, bytes, alignment, is_zero);
+        if (p != NULL) return p;
+    }
     struct large *l = meta_alloc(sizeof *l);
     if (l == NULL) return NULL;
     l->base = span_alloc(units, alignment, is_zero);
@@ -203,9 +207,11 @@ void *large_alloc_growing(size_t n) {
     return p != NULL ? p : alloc(n, n, UNIT_BYTES, &is_zero);
 }
 
+enum { SCARCE_KEPT_MAX = 4 << 20 };
+
 static void free_direct(struct large *l) {
     size_t bytes = l->map.bytes;
-    if (purge_is_excess(bytes / UNIT_BYTES)) {
+    if (purge_is_excess(bytes / UNIT_BYTES) || (span_is_scarce() && large_kept_bytes() > SCARCE_KEPT_MAX)) {
         release_record(l);
     } else {
         lock_take(&span_lock, RANK_SPAN);

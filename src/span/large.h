@@ -5,6 +5,9 @@
  *             growth; the rest is never touched
  *   map       the mapping of a direct block, with the same base
  *
+ * Where address space is limited and running short, smaller blocks are mappings of their own too, without the room up
+ * to the next unit.
+ *
  * All units of a span lead to its record through the page map; of a direct block only the first one does, and an
  * address inside is found by walking the list (only to name an error). Freed direct mappings are kept for one purge
  * tick, as long as no other mapping has to be made meanwhile. */

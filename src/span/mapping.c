@@ -20,7 +20,7 @@ static void trim(struct mapping *m, char *base, size_t n) {
 /* When the system refuses, what is mapped and not used at all is given up for it. */
 static void *map(size_t n, bool is_reserved) {
     void *p = is_reserved ? os_reserve(n) : os_map(NULL, n);
-    if (p == NULL && span_release_regions() != 0) p = is_reserved ? os_reserve(n) : os_map(NULL, n);
+    if (p == NULL && span_release_unused() != 0) p = is_reserved ? os_reserve(n) : os_map(NULL, n);
     return p;
 }
 

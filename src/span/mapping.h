@@ -20,7 +20,7 @@ static inline size_t mapping_room(const struct mapping *m) {
     return (size_t)(m->start + m->bytes - m->base);
 }
 
-/* n bytes (whole units) at a multiple of `alignment`, covered by the page map; usable, or only reserved. */
+/* n bytes (whole pages) at a multiple of `alignment`, covered by the page map; usable, or only reserved. */
 bool mapping_make(struct mapping *m, size_t n, size_t alignment, bool is_reserved);
 
 /* Makes the room at least `room` bytes, in place; or by moving the pages to a place with `room_if_moved`. */

@@ -77,7 +77,7 @@ static void *alloc(size_t bytes) {
 void *meta_alloc(size_t bytes) {
     void *p = alloc(bytes);
     /* When the system refuses, what is mapped for blocks and not used at all is given up for records. */
-    if (unlikely(p == NULL) && span_release_regions() != 0) p = alloc(bytes);
+    if (unlikely(p == NULL) && span_release_unused() != 0) p = alloc(bytes);
     return p;
 }
 

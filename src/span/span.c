@@ -2,6 +2,7 @@
 
 #include "os/fail.h"
 #include "os/memory.h"
+#include "span/large.h"
 #include "span/meta.h"
 #include "span/page_map.h"
 #include "span/purge.h"
@@ -9,6 +10,7 @@
 enum {
     FIRST_REGION_BYTES = 4 << 20,
     LAST_REGION_BYTES = REGION_UNITS * UNIT_BYTES,
+    SCARCE_PART = 8,
 };
 
 struct lock span_lock;
@@ -18,6 +20,8 @@ struct region *span_regions;
 static struct region **last_link = &span_regions;
 static size_t region_bytes;
 static struct region *retired;
+
+static bool is_scarce; /* relaxed */
 
 static void *take_locked(size_t units, size_t alignment, bool *is_zero) {
     for (int wish = REGION_DIRTY; wish <= REGION_ANY; wish++) {
@@ -69,8 +73,8 @@ static bool add_region(struct region *r, char *p, size_t n) {
     return true;
 }
 
-size_t span_release_regions(void) {
-    size_t bytes = 0;
+size_t span_release_unused(void) {
+    size_t bytes = large_release_cached(false);
     for (;;) {
         lock_take(&span_lock, RANK_SPAN);
         struct region *r = span_regions;
@@ -97,13 +101,27 @@ static size_t next_region_bytes(void) {
     return min_size(max_size(round_up(n, FIRST_REGION_BYTES), FIRST_REGION_BYTES), LAST_REGION_BYTES);
 }
 
+/* The limit is asked for again with every region but the first: a program may set it at any time, and small programs
+ * do not make the calls. */
+static void note_limit(void) {
+    lock_take(&span_lock, RANK_SPAN);
+    bool is_first = region_bytes == 0;
+    lock_release(&span_lock, RANK_SPAN);
+    if (!is_first) relaxed_store(&is_scarce, os_memory_counters().mapped_bytes > os_memory_limit() / SCARCE_PART);
+}
+
+bool span_is_scarce(void) {
+    return relaxed_load(&is_scarce);
+}
+
 /* A new region with room for `units` at `alignment`: as large as is usual, else as large as the system still gives. */
 static bool grow(size_t units, size_t alignment) {
     size_t need = units * UNIT_BYTES + (alignment > UNIT_BYTES ? alignment : 0);
     if (need > LAST_REGION_BYTES) return false;
+    note_limit();
     struct region *r = take_record();
     if (r == NULL) return false;
-    for (size_t n = max_size(next_region_bytes(), need); n >= need; n = n == need ? 0 : max_size(n / 2, need)) {
+    for (size_t n = max_size(next_region_bytes(), need); n >= need; n = n == need ? 0 : max_size(round_up(n / 2, UNIT_BYTES), need)) {
         size_t with_slack = n + UNIT_BYTES; /* a mapping at an odd page loses the unit that its ends would make together */
         void *p = os_map(NULL, with_slack);
         if (p == NULL) continue;
@@ -122,7 +140,7 @@ void *span_alloc(size_t units, size_t alignment, bool *is_zero) {
         void *p = take_locked(units, alignment, is_zero);
         lock_release(&span_lock, RANK_SPAN);
         if (p != NULL) purge_note_taken(units, *is_zero);
-        if (p != NULL || (!grow(units, alignment) && !(span_release_regions() != 0 && grow(units, alignment)))) return p;
+        if (p != NULL || (!grow(units, alignment) && !(span_release_unused() != 0 && grow(units, alignment)))) return p;
     }
 }
 

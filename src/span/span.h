@@ -27,8 +27,13 @@ void span_free(void *p, size_t units);
 /* As span_free, of units that read as zero and hold no memory. */
 void span_free_clean(void *p, size_t units);
 
-/* Unmaps the regions in which nothing is used: for when the system refuses address space. Returns the bytes. */
-size_t span_release_regions(void);
+/* Unmaps the regions in which nothing is used, and freed blocks that are kept: for when the system refuses address
+ * space. Returns the bytes. */
+size_t span_release_unused(void);
+
+/* Whether address space is limited, and an eighth of the limit is used: nothing should be rounded up to units then. As
+ * of the last region that was made; read relaxed. */
+bool span_is_scarce(void);
 
 /* Lengthens a span in place from old_units to new_units. Returns false when what follows is not free. */
 bool span_extend(void *p, size_t old_units, size_t new_units);
