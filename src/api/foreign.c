@@ -106,9 +106,10 @@ static bool is_libc_block(const void *p) {
     if ((uintptr_t)p % HEADER_BYTES != 0 || !find_area(chunk, &a)) return false;
     size_t before = ((const size_t *)p)[-2], word = ((const size_t *)p)[-1], bytes = word & ~(size_t)FLAGS;
     if (bytes < CHUNK_MIN || bytes > a.end - chunk || bytes % HEADER_BYTES != 0) return false;
-    if (a.is_break) return (word & FLAG_MAPPED) == 0;
+    /* qemu's user mode does not name the mapping; its end is the break. */
+    size_t page = os_real_page_bytes, program_break = (size_t)system_call(SYS_brk, 0, 0, 0, 0, 0, 0);
+    if (a.is_break || a.end == round_up(program_break, page)) return (word & FLAG_MAPPED) == 0;
     if (word & FLAG_OTHER_ARENA) return is_in_other_arena(chunk, bytes);
-    size_t page = os_real_page_bytes;
     return (word & FLAG_MAPPED) != 0 && before <= chunk - a.start && (chunk - before) % page == 0 && (bytes + before) % page == 0;
 }
 

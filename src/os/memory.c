@@ -80,9 +80,34 @@ bool os_unmap(void *p, size_t n) {
     return true;
 }
 
+static bool give_up(void *p, size_t n) {
+    return system_call(SYS_madvise, (long)p, (long)n, MADV_DONTNEED, 0, 0, 0) == 0;
+}
+
+/* What the system makes of MADV_DONTNEED: qemu's user mode before 7.1 takes it for advice, as POSIX does, and keeps the
+ * bytes. Found out with a page at the first purge; relaxed, because threads that ask at once find the same. */
+static enum { PURGE_NOT_TRIED, PURGE_ZEROES, PURGE_KEEPS } purge_kind;
+
+static COLD bool try_purge(void) {
+    long page = system_call(SYS_mmap, 0, (long)os_real_page_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (is_system_error(page)) return false; /* not known: tried again at the next purge */
+    char *byte = (char *)page;
+    relaxed_store(byte, 1);
+    bool is_done = give_up(byte, os_real_page_bytes), is_zero = relaxed_load(byte) == 0;
+    if (is_done) relaxed_store(&purge_kind, is_zero ? PURGE_ZEROES : PURGE_KEEPS);
+    system_call(SYS_munmap, page, (long)os_real_page_bytes, 0, 0, 0, 0);
+    return is_done && is_zero;
+}
+
+static bool does_purge_zero(void) {
+    if (unlikely(relaxed_load(&purge_kind) == PURGE_NOT_TRIED)) return try_purge();
+    return relaxed_load(&purge_kind) == PURGE_ZEROES;
+}
+
 bool os_purge(void *p, size_t n) {
     require_pages(p, n);
-    if (is_refused() || system_call(SYS_madvise, (long)p, (long)n, MADV_DONTNEED, 0, 0, 0) != 0) return false;
+    if (is_refused() || !give_up(p, n) || !does_purge_zero()) return false;
     shared_add(&counters.purged_bytes, n);
     return true;
 }
@@ -98,7 +123,7 @@ static bool purge_vector(const struct os_range *ranges, size_t count, size_t tot
     if (is_refused()) return false;
     long done = system_call(SYS_process_madvise, PIDFD_SELF, (long)ranges, (long)count, MADV_DONTNEED, 0, 0);
     if (is_system_error(done)) relaxed_store(&has_vector_purge, false);
-    if (done != (long)total) return false;
+    if (done != (long)total || !does_purge_zero()) return false;
     shared_add(&counters.purged_bytes, total);
     return true;
 }
@@ -136,12 +161,28 @@ bool os_move(void *p, size_t old_bytes, void *to, size_t new_bytes) {
     return true;
 }
 
+/* After a move qemu's user mode believes that nothing is at the old place: read(2) into it fails, and madvise does
+ * nothing, until it is mapped again. Found out with the first page that was moved, which reads as zero again then. */
+static enum { MOVE_NOT_TRIED, MOVE_KEEPS, MOVE_FORGETS } move_kind;
+
+static COLD void try_moved(char *p) {
+    relaxed_store(p, 1);
+    bool is_kept = give_up(p, os_page_bytes) && relaxed_load(p) == 0;
+    relaxed_store(&move_kind, is_kept ? MOVE_KEEPS : MOVE_FORGETS);
+}
+
 bool os_move_pages(void *p, size_t n, void *to) {
     require_pages(p, n);
     require_pages(to, n);
     if (is_refused()) return false;
-    return !is_system_error(system_call(SYS_mremap, (long)p, (long)n, (long)n,
-                                        MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, (long)to, 0));
+    long moved = system_call(SYS_mremap, (long)p, (long)n, (long)n, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
+                             (long)to, 0);
+    if (is_system_error(moved)) return false;
+    if (unlikely(relaxed_load(&move_kind) == MOVE_NOT_TRIED)) try_moved(p);
+    if (relaxed_load(&move_kind) == MOVE_FORGETS)
+        system_call(SYS_mmap, (long)p, (long)n, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return true;
 }
 
 struct os_counters os_memory_counters(void) {

@@ -20,6 +20,7 @@ enum {
     HELPER_CACHED = 1 << 20, /* or when threads cache 1 MiB and more */
     HELPER_CACHED_LEFT = 256 << 10,
     HELPER_SLEEP_MIN_MS = 10,
+    HELPER_LATE = 6, /* half purge_ms: then a thread of the program does what the helper should have done */
     NEVER = UINT32_MAX,
 };
 
@@ -140,7 +141,8 @@ static void help(void) {
     while (kept_units() > FIRST_TARGET_UNITS || is_cached) {
         uint32_t purge_ms = relaxed_load(&options.purge_ms);
         if (purge_ms == NEVER || relaxed_load(&options.helper) == 0) return;
-        os_sleep_ms(max_size(purge_ms / 2, HELPER_SLEEP_MIN_MS));
+        uint64_t since = os_time_ms() - relaxed_load(&last_tick_ms);
+        os_sleep_ms(since < purge_ms / 2 ? max_size(purge_ms / 2 - since, HELPER_SLEEP_MIN_MS) : HELPER_SLEEP_MIN_MS);
         if (os_thread_is_left_behind()) return;
         is_cached = purge_reclaim != NULL && purge_reclaim() && relaxed_load(&purge_cached_bytes) > HELPER_CACHED_LEFT;
         lock_take(&purge_lock, RANK_PURGE);
@@ -149,12 +151,22 @@ static void help(void) {
     }
 }
 
+static size_t purge_all_locked(size_t keep) {
+    size_t released = large_release_cached(false);
+    lock_take(&span_lock, RANK_SPAN);
+    size_t dirty = 0;
+    for (struct region *r = span_regions; r != NULL; r = r->next) dirty += r->dirty_free_units;
+    lock_release(&span_lock, RANK_SPAN);
+    size_t kept = min_size(keep / UNIT_BYTES, dirty);
+    return released + purge_units(true, dirty - kept) * UNIT_BYTES;
+}
+
 void purge_defer(bool deferred) {
     relaxed_store(&is_deferred, deferred);
 }
 
 static bool is_help_wanted(void) {
-    if (relaxed_load(&options.helper) == 0 || os_thread_is_running()) return false;
+    if (relaxed_load(&options.helper) == 0) return false;
     return kept_units() >= HELPER_UNITS || relaxed_load(&purge_cached_bytes) >= HELPER_CACHED;
 }
 
@@ -162,7 +174,9 @@ void purge_poll(size_t bytes) {
     uint32_t purge_ms = relaxed_load(&options.purge_ms);
     if (purge_ms == NEVER || relaxed_load(&is_deferred)) return;
     if (purge_ms == 0) {
-        purge_all(0);
+        if (!lock_try(&purge_lock, RANK_PURGE)) return; /* who has it goes on until nothing is left */
+        purge_all_locked(0);
+        lock_release(&purge_lock, RANK_PURGE);
         return;
     }
     if (bytes / UNIT_BYTES < AT_ONCE_UNITS && excess_units(0) >= BATCH_EXCESS_UNITS && lock_try(&purge_lock, RANK_PURGE)) {
@@ -175,24 +189,18 @@ void purge_poll(size_t bytes) {
     relaxed_store(&bytes_since, sum);
     if (n < POLL_CALLS && sum < POLL_BYTES) return;
     relaxed_store(&bytes_since, 0);
-    uint64_t now = os_time_ms();
-    bool is_due = now - relaxed_load(&last_tick_ms) >= purge_ms / 2;
-    bool is_wanted = is_help_wanted();
+    /* What is much is left to the helper: to give 200 MB back takes 16 ms. It may be late, or cannot be had. */
+    bool is_helped = os_thread_is_running(), is_wanted = !is_helped && is_help_wanted();
+    uint64_t late = relaxed_load(&last_tick_ms) + purge_ms / 2 * (is_helped ? HELPER_LATE : 1);
+    bool is_due = os_time_ms() >= late;
     if ((!is_due && !is_wanted) || !lock_try(&purge_lock, RANK_PURGE)) return;
-    if (is_due) tick();
-    if (is_wanted) os_thread_start(help, "huddle");
+    if (!(is_wanted && os_thread_start(help, "huddle")) && is_due) tick();
     lock_release(&purge_lock, RANK_PURGE);
 }
 
 size_t purge_all(size_t keep) {
     lock_take(&purge_lock, RANK_PURGE);
-    size_t released = large_release_cached(false);
-    lock_take(&span_lock, RANK_SPAN);
-    size_t dirty = 0;
-    for (struct region *r = span_regions; r != NULL; r = r->next) dirty += r->dirty_free_units;
-    lock_release(&span_lock, RANK_SPAN);
-    size_t kept = min_size(keep / UNIT_BYTES, dirty);
-    released += purge_units(true, dirty - kept) * UNIT_BYTES;
+    size_t released = purge_all_locked(keep);
     lock_release(&purge_lock, RANK_PURGE);
     return released;
 }

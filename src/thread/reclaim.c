@@ -30,22 +30,22 @@ static bool is_outside(const struct heap *h) {
     return os_read_word(h->place, &place) && place != 0;
 }
 
-/* Whether to take it; counts it as left when it caches something and is not idle. The registry's lock is held. */
-static bool is_chosen(struct heap *h, bool all, size_t *left) {
+/* Whether to take it; notes its lane as busy when its owner is not idle. The registry's lock is held. */
+static bool is_chosen(struct heap *h, bool all, uint64_t *busy_lanes) {
     if (acquire_load(&h->place) == NULL || heap_is_closed(h)) return false;
     uint32_t activity = relaxed_load(&h->activity);
     bool is_idle = all || activity == h->activity_seen;
     h->activity_seen = activity;
-    if (!is_idle) ++*left;
+    if (!is_idle) *busy_lanes |= (uint64_t)1 << h->lane->number;
     return is_idle;
 }
 
 /* Closes up to BATCH chosen heaps from registry_cursor on. */
-static size_t close_some(struct heap **closed, bool all, size_t *left) {
+static size_t close_some(struct heap **closed, bool all, uint64_t *busy_lanes) {
     size_t n = 0;
     struct heap *h = registry_cursor;
     for (; h != NULL && n < BATCH; h = h->next) {
-        if (!is_chosen(h, all, left)) continue;
+        if (!is_chosen(h, all, busy_lanes)) continue;
         close_heap(h);
         closed[n++] = h;
     }
@@ -64,11 +64,11 @@ static size_t keep_outside(struct heap **closed, size_t n) {
 }
 
 /* Returns false at the end of the registry. */
-static bool reclaim_some(bool all, size_t *left) {
+static bool reclaim_some(bool all, uint64_t *busy_lanes) {
     struct heap *closed[BATCH];
     lock_take(&reclaim_lock, RANK_RECLAIM);
     lock_take(&registry_lock, RANK_REGISTRY);
-    size_t n = close_some(closed, all, left);
+    size_t n = close_some(closed, all, busy_lanes);
     bool is_ordered = n != 0 && os_barrier(), is_more = registry_cursor != NULL;
     if (is_ordered) n = keep_outside(closed, n);
     /* From here on a thread that ends waits in heap_enter: its heap stays. */
@@ -85,16 +85,17 @@ static bool reclaim_some(bool all, size_t *left) {
 }
 
 bool reclaim(bool all) {
-    size_t left = 0;
+    uint64_t busy_lanes = 0;
     if (os_barrier()) { /* the first one registers, which takes long: before any lock is taken */
         lock_take(&registry_lock, RANK_REGISTRY);
         registry_cursor = registry_heaps;
         lock_release(&registry_lock, RANK_REGISTRY);
-        while (reclaim_some(all, &left)) {
+        while (reclaim_some(all, &busy_lanes)) {
         }
     }
-    for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++) lane_trim(lane_get(i));
-    return left != 0;
+    for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++)
+        if ((busy_lanes >> i & 1) == 0) lane_trim(lane_get(i));
+    return busy_lanes != 0;
 }
 
 bool purge_reclaim(void) {

@@ -29,7 +29,8 @@
 extern struct lock reclaim_lock;
 
 /* Empties the heaps whose owners took no slow path since the call before this one, or all that are not in a call right
- * now; then drains the lanes' inboxes and gives up the runs that nobody uses any more. Returns whether there are others that cache something. Holds no lock of the caller. */
+ * now; then drains the inboxes of the lanes without a busy thread, and gives up the runs of theirs that nobody uses any
+ * more. Returns whether there are others that cache something. Holds no lock of the caller. */
 bool reclaim(bool all);
 
 /* For the owner, which has seized its heap: waits while it is being emptied, and opens it. */

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +35,7 @@ void cfree(void *block);
 void free_sized(void *block, size_t size);
 void free_aligned_sized(void *block, size_t alignment, size_t size);
 const char *huddle_version(void);
+bool huddle_option_get(const char *key, char *value, size_t size);
 #ifdef __cplusplus
 }
 #endif
@@ -83,6 +85,15 @@ static inline bool is_zero(const void *block, size_t n) {
 /* Whether the program runs on huddle. */
 static inline bool is_on_huddle(void) {
     return FIND(huddle_version) != NULL;
+}
+
+/* Bytes of a page: the option page_size, or the system's. */
+static inline size_t page_bytes(void) {
+    __typeof__(huddle_option_get) *option = FIND(huddle_option_get);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), wanted = 0;
+    char text[20] = "";
+    if (option != NULL && option("page_size", text, sizeof text)) wanted = strtoul(text, NULL, 10);
+    return wanted > page ? wanted : page;
 }
 
 /* The first test of each program: that it does not test glibc by mistake. */

@@ -95,12 +95,13 @@ static void memalign_rounds_up_to_a_power_of_two(void **state) {
 
 static void valloc_and_pvalloc_give_whole_pages(void **state) {
     (void)state;
+    size_t page = page_bytes();
     for (size_t n = 0; n < 3 * MIB; n = n * 5 / 4 + 1) {
         char *p = valloc(n), *q = pvalloc(n);
         assert_non_null(p);
         assert_non_null(q);
-        assert_true(is_aligned(p, 4096) && is_aligned(q, 4096));
-        size_t whole = (n + 4095) / 4096 * 4096;
+        assert_true(is_aligned(p, page) && is_aligned(q, page));
+        size_t whole = (n + page - 1) / page * page;
         assert_true(malloc_usable_size(q) >= whole);
         fill(p, n, 1);
         fill(q, whole, 2);

@@ -11,9 +11,10 @@ library, probe = sys.argv[1:]
 
 
 def main():
-    environment = dict(os.environ, LD_PRELOAD=library)
+    emulator = os.environ.get("HUDDLE_TEST_EMULATOR", "").split()
+    environment = dict(os.environ) if emulator else dict(os.environ, LD_PRELOAD=library)
     environment.pop("HUDDLE_OPTIONS", None)
-    done = subprocess.run([probe, "json"], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run([*emulator, probe, "json"], env=environment, capture_output=True, text=True, check=True)
     report, _, rest = done.stdout.partition("\n")
     live_bytes, live_blocks = map(int, rest.split())
     data = json.loads(report)

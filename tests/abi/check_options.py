@@ -12,17 +12,18 @@ import sys
 import tempfile
 
 library, probe, static_probe, table = sys.argv[1:]
+emulator = os.environ.get("HUDDLE_TEST_EMULATOR", "").split()
 failures = []
 
 
-def run(options, *arguments, program=None, preload=True):
+def run(options, *arguments, program=None, preload=True, **user):
     environment = {k: v for k, v in os.environ.items() if k not in ("HUDDLE_OPTIONS", "LD_PRELOAD")}
-    if preload:
+    if preload and not emulator:
         environment["LD_PRELOAD"] = library
     if options is not None:
         environment["HUDDLE_OPTIONS"] = options
-    command = [program or probe, *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    command = [*emulator, program or probe, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, **user)
     check(done.returncode == 0, f"HUDDLE_OPTIONS={options}: exit status {done.returncode}")
     return done.stdout, done.stderr
 
@@ -111,6 +112,8 @@ def check_lanes():
 
 
 def check_silence():
+    if emulator:
+        return # they are this machine's
     for command in (["/bin/true"], ["/bin/sh", "-c", "echo a | cat"], ["/bin/ls", "/"], [sys.executable, "-c", "pass"]):
         err = run(None, *command[1:], program=command[0])[1]
         check(err == "", f"{command}: {err!r} on standard error")
@@ -128,20 +131,37 @@ def check_stats_at_exit(directory):
     run(f"stats={directory}/none/such", "option", "lanes")
 
 
+def check_ignored(copy, **user):
+    """The program at `copy`, which has other rights than its caller, ignores the variable. Says so if it has not."""
+    if run(None, "secure", program=copy, preload=False, **user)[0] != "1\n":
+        print(f"not tried: {os.path.basename(copy)} does not get other rights here")
+        return
+    out, err = run("nonsense=1,lanes=7", "option", "lanes", program=copy, preload=False, **user)
+    check((out, err) == ("lanes=0\n", ""), f"under AT_SECURE the variable was read: {out!r} {err!r}")
+
+
 def check_secure(directory):
-    """A program with the rights of another group ignores the variable. Says why when that cannot be tried."""
-    copy = os.path.join(directory, "probe")
+    """Programs with the rights of another group or user; says why when that cannot be tried."""
+    copy = os.path.join(directory, "set-group-id")
     shutil.copy(static_probe, copy)
     groups = [g.gr_gid for g in grp.getgrall()] if os.geteuid() == 0 else os.getgroups()
     others = [g for g in groups if g != os.getegid()]
     if others:
         os.chown(copy, -1, others[0])
         os.chmod(copy, 0o2755)
-    if run(None, "secure", program=copy, preload=False)[0] != "1\n":
-        print("not tried: no group to change to, or a file system without set-group-ID programs")
-        return
-    out, err = run("nonsense=1,lanes=7", "option", "lanes", program=copy, preload=False)
-    check((out, err) == ("lanes=0\n", ""), f"under AT_SECURE the variable was read: {out!r} {err!r}")
+    check_ignored(copy)
+    if os.geteuid() != 0 or emulator:
+        print("not tried: set-user-id, by another user than root or in an emulator")
+    else:
+        copy = os.path.join(directory, "set-user-id")
+        shutil.copy(static_probe, copy)
+        os.chown(copy, 1, -1)
+        os.chmod(copy, 0o4755)
+        os.chmod(directory, 0o711)
+        try:
+            check_ignored(copy, user=65534, group=65534, extra_groups=[])
+        except PermissionError:
+            print("not tried: set-user-id, in a directory that others may not enter")
     out, err = run("lanes=7", "option", "lanes", program=static_probe, preload=False)
     check((out, err) == ("lanes=7\n", ""), f"a static program does not read the variable: {out!r} {err!r}")
 

@@ -79,6 +79,7 @@ static void helper_gives_memory_back_and_ends(void **state) {
 static void helper_blocks_every_signal(void **state) {
     (void)state;
     if (is_off) return;
+    if (TEST_IS_EMULATED) skip(); /* the emulator needs some signals itself */
     saw();
     FILE *f = open_helper("status");
     assert_non_null(f);
@@ -110,6 +111,7 @@ static int child_starts_without_one(void) {
 
 static void helper_is_absent_in_a_child_until_needed(void **state) {
     (void)state;
+    if (TEST_IS_EMULATED) skip(); /* qemu 7.2 ends a child of a process with threads that starts one */
     saw();
     assert_int_equal(status_of(child_starts_without_one), 0);
     assert_true(waits_for_its_end());
@@ -123,7 +125,7 @@ static int drops_its_rights(void) {
 
 static void helper_does_not_keep_rights_that_the_program_gave_up(void **state) {
     (void)state;
-    if (geteuid() != 0) skip();
+    if (geteuid() != 0 || TEST_IS_EMULATED) skip();
     assert_int_equal(status_of(drops_its_rights), 0);
 }
 

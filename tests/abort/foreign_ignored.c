@@ -10,7 +10,7 @@
 int main(int argc, char **argv) {
     (void)argc;
     void *p = (void *)address_of(argv[1]);
-    char before = strcmp(argv[1], "stack") == 0 || strcmp(argv[1], "global") == 0 ? *(volatile char *)p : 0;
+    char before = strcmp(argv[1], "global") == 0 ? *(volatile char *)p : 0;
     errno = 77;
     free_by(argv[2], p, 48);
     if (errno != 77) return 10;

@@ -1,4 +1,4 @@
-/* small_stacks.c - threads with the smallest stacks there are, 16 KiB, make every kind of call; and a process whose CPUs are
+/* small_stacks.c - threads with the smallest stacks there are make every kind of call; and a process whose CPUs are
  * one, then all. */
 #include "rss.h"
 
@@ -33,7 +33,8 @@ int main(void) {
     CPU_ZERO(&one);
     CPU_SET((size_t)sched_getcpu(), &one);
     pthread_attr_t small;
-    EXPECT(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 16384) == 0);
+    size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+    EXPECT(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, least) == 0);
     for (size_t round = 0; round < 20; round++) {
         EXPECT(sched_setaffinity(0, sizeof all, round % 2 == 0 ? &one : &all) == 0);
         pthread_t id;

@@ -229,7 +229,7 @@ enum wrong {
 
 static void free_wrongly(void *argument) {
     int local = 0;
-    char *small = heap_alloc(48), *large = heap_alloc(100000);
+    char *small = heap_alloc(48), *large = heap_alloc(131000);
     switch (*(enum wrong *)argument) {
     case CELL_TWICE:
         heap_free(small);
@@ -263,8 +263,8 @@ static void heap_free_stops_at_wrong_pointers(void **state) {
         [CELL_TWICE_LATER] = "(a 48-byte cell)",
         [INSIDE_A_CELL] = ": 16 bytes into a 48-byte cell",
         [NEVER_HANDED_OUT] = ", which huddle did not allocate",
-        [LARGE_TWICE] = "(a 102400-byte block)",
-        [INSIDE_A_LARGE] = ": 65536 bytes into a 102400-byte block",
+        [LARGE_TWICE] = "(a 131072-byte block)",
+        [INSIDE_A_LARGE] = ": 65536 bytes into a 131072-byte block",
         [STACK] = ", which huddle did not allocate",
         [ODD] = ": 1 bytes into a 48-byte cell",
         [REALLOC_FREED] = "(a 48-byte cell)",

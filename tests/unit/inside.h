@@ -17,10 +17,16 @@
 #include "os/memory.h"
 #include "os/system.h"
 
-/* What api/ does before the first heap. */
+/* What api/ does before the first heap. HUDDLE_TEST_PAGE_SIZE stands for the option page_size. */
 static inline void inside_start(void) {
+    const char *page = getenv("HUDDLE_TEST_PAGE_SIZE");
+    size_t wanted = page != NULL ? strtoul(page, NULL, 10) : 0;
     os_system_init();
-    os_memory_init((size_t)sysconf(_SC_PAGESIZE), 0);
+    os_memory_init((size_t)sysconf(_SC_PAGESIZE), wanted);
+    if (wanted > os_page_bytes) {
+        fprintf(stderr, "HUDDLE_TEST_PAGE_SIZE=%zu, but pages have %zu bytes\n", wanted, os_page_bytes);
+        exit(1);
+    }
 }
 
 /* splitmix64 */

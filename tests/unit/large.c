@@ -202,10 +202,10 @@ static void free_inside(void *argument) {
 
 static void large_free_stops_at_wrong_pointers(void **state) {
     (void)state;
-    size_t sizes[] = {200000, 9 * MIB};
-    assert_true(is_stopped(free_twice, &sizes[0], "(a 200704-byte block)"));
+    size_t sizes[] = {196000, 9 * MIB};
+    assert_true(is_stopped(free_twice, &sizes[0], "(a 196608-byte block)"));
     assert_true(is_stopped(free_twice, &sizes[1], "(a 9437184-byte block)"));
-    assert_true(is_stopped(free_inside, &sizes[0], "65536 bytes into a 200704-byte block"));
+    assert_true(is_stopped(free_inside, &sizes[0], "65536 bytes into a 196608-byte block"));
 }
 
 int main(void) {
