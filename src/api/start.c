@@ -14,6 +14,7 @@
 #include "os/memory.h"
 #include "os/print.h"
 #include "os/system.h"
+#include "run/index.h"
 #include "thread/heap.h"
 
 extern char **environ __attribute__((weak));
@@ -60,6 +61,7 @@ void api_start(void) {
     const char *text = getauxval(AT_SECURE) ? NULL : variable();
     if (text != NULL) options_parse(text, report);
     os_memory_init(getauxval(AT_PAGESZ), options.page_size);
+    os_keep_small(&run_index, sizeof run_index);
 }
 
 void *api_no_memory(void) {

@@ -64,6 +64,11 @@ void *os_map(void *hint, size_t n) {
     return map(hint, n, PROT_READ | PROT_WRITE);
 }
 
+void os_keep_small(const void *p, size_t n) {
+    uintptr_t start = round_up((uintptr_t)p, os_real_page_bytes), end = ((uintptr_t)p + n) & ~(os_real_page_bytes - 1);
+    system_call(SYS_madvise, (long)start, (long)(end - start), MADV_NOHUGEPAGE, 0, 0, 0);
+}
+
 void *os_reserve(size_t n) {
     return map(NULL, n, PROT_NONE);
 }

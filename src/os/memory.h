@@ -20,6 +20,10 @@ void os_memory_init(size_t real_page_bytes, size_t wanted_page_bytes);
  * `hint` is an address to try first, or NULL. */
 void *os_map(void *hint, size_t n);
 
+/* Asks for no huge pages in the whole pages of p .. p + n, of which a few bytes here and there will be used: where the
+ * system gives them to everybody, a small program would have megabytes of them. May fail, silently. */
+void os_keep_small(const void *p, size_t n);
+
 /* n bytes of address space that nothing may touch. NULL when the system refuses. */
 void *os_reserve(size_t n);
 

@@ -125,6 +125,7 @@ static bool grow(size_t units, size_t alignment) {
         size_t with_slack = n + UNIT_BYTES; /* a mapping at an odd page loses the unit that its ends would make together */
         void *p = os_map(NULL, with_slack);
         if (p == NULL) continue;
+        if (n == FIRST_REGION_BYTES) os_keep_small(p, with_slack);
         if (add_region(r, p, with_slack)) return true;
         os_unmap(p, with_slack);
         break;

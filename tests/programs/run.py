@@ -3,9 +3,10 @@
 usage: run.py LIBRARY JOB
 
 JOB is a bash script in this directory. Lines `# needs: PROGRAM...` at its top name what it runs; when one is missing
-the test is skipped (exit status 77), and says so. The job runs in an empty directory of its own, with standard output
-and standard error compared, and its exit status, which must be 0. Everything that it starts is preloaded too. On huddle
-it runs with the default options, with one lane for all threads, and with as many lanes as there can be.
+the test is skipped (exit status 77), and says so. It is skipped too when the job ends with exit status 77 on glibc; the
+last line of its output is the reason. The job runs in an empty directory of its own, with standard output and standard
+error compared, and its exit status, which must be 0. Everything that it starts is preloaded too. On huddle it runs with
+the default options, with one lane for all threads, and with as many lanes as there can be.
 """
 import itertools
 import os
@@ -17,6 +18,7 @@ import tempfile
 
 library, job = sys.argv[1:]
 LIMIT_S = 100
+SKIPPED = 77
 OPTIONS = (None, "lanes=1", "lanes=64")
 
 
@@ -29,11 +31,11 @@ def needs():
     return [word for line in words for word in line]
 
 
-def environment_for(preloaded, options, directory):
+def environment_for(library, options, directory):
     keep = ("PATH", "HOME", "LANG", "TERM", "USER")
     environment = {k: v for k, v in os.environ.items() if k in keep}
     environment |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": directory, "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0"}
-    if preloaded:
+    if library:
         environment["LD_PRELOAD"] = library
     if options:
         environment["HUDDLE_OPTIONS"] = options
@@ -44,16 +46,20 @@ def check_preload(environment):
     """Comparing glibc with glibc would pass: the library must be in the processes."""
     command = ["cat", "/proc/self/maps"]
     maps = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    if os.path.realpath(library) not in maps:
+    if os.path.realpath(environment["LD_PRELOAD"]) not in maps:
         sys.exit(f"{library} is not loaded into programs")
 
 
 def run(preloaded, options):
     with tempfile.TemporaryDirectory(prefix="huddle_programs_") as top:
+        # A job can run programs as another user, who must get to the directory and to the library.
+        os.chmod(top, 0o711)
         directory = os.path.join(top, "job")
         os.mkdir(directory)
-        environment = environment_for(preloaded, options, directory)
+        copy = shutil.copy(library, os.path.join(top, "libhuddle.so.0")) if preloaded else None
+        environment = environment_for(copy, options, directory)
         if preloaded:
+            os.chmod(copy, 0o755)
             check_preload(environment)
         child = subprocess.Popen(["bash", job], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
@@ -78,8 +84,12 @@ def main():
     missing = [word for word in needs() if shutil.which(word) is None]
     if missing:
         print(f"skipped: {', '.join(missing)} not installed")
-        return 77
+        return SKIPPED
     expected = run(False, None)
+    if expected[0] == SKIPPED:
+        lines = expected[1].decode(errors="replace").splitlines()
+        print(f"skipped: {lines[-1] if lines else 'the job does not say why'}")
+        return SKIPPED
     if expected[0] != 0 or not expected[1]:
         print(f"on glibc: exit status {expected[0]}, {len(expected[1])} bytes of output")
         print(expected[2].decode(errors="replace"))
