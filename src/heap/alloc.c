@@ -9,7 +9,7 @@ static void *alloc_cell(struct heap *h, unsigned class) {
     struct magazine *m = &h->magazines[class];
     struct cell_ref *e = m->top - 1;
     if (e->cell == NULL) return heap_refill(h, m);
-    relaxed_store(e->byte, CELL_LIVE);
+    mark_set(e->mark, CELL_LIVE);
     m->top = e;
     return e->cell;
 }

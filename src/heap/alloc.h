@@ -20,7 +20,7 @@ static ALWAYS_INLINE void *heap_alloc_hit(size_t n) {
     struct cell_ref *e = m->top - 1;
     void *cell = e->cell;
     if (likely(cell != NULL)) { /* as it is in the entry below the oldest one */
-        relaxed_store(e->byte, CELL_LIVE);
+        mark_set(e->mark, CELL_LIVE);
         m->top = e;
     }
     heap_release(h);

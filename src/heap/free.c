@@ -51,8 +51,8 @@ static void free_elsewhere(void *p, const struct descriptor *d, bool is_nested) 
 /* The live cell that starts at p; stops the program when there is none. */
 static struct cell_ref live_cell(void *p, const struct descriptor *d) {
     size_t bytes = descriptor_cell_bytes(d), offset = (uint32_t)(uintptr_t)p - d->start;
-    struct cell_ref ref = {p, d->cells + offset / bytes};
-    if (offset % bytes != 0 || offset / bytes >= run_of(d)->cells || cell_state(ref.byte) != CELL_LIVE) fail_cell(p, d);
+    struct cell_ref ref = {p, mark_at(d->cells, offset / bytes)};
+    if (offset % bytes != 0 || offset / bytes >= run_of(d)->cells || !mark_is(ref.mark, CELL_LIVE)) fail_cell(p, d);
     return ref;
 }
 
@@ -64,12 +64,12 @@ static void free_cell(struct heap *h, void *p, const struct descriptor *d) {
         return;
     }
     if (d->owner != h->owner) {
-        relaxed_store(ref.byte, CELL_RETURNING);
+        mark_set(ref.mark, CELL_RETURNING);
         outgoing_add(h, d->owner - 1u, p, run_of(d)->cell_bytes);
         return;
     }
     struct magazine *m = &h->magazines[run_of(d)->class];
-    relaxed_store(ref.byte, CELL_CACHED);
+    mark_set(ref.mark, CELL_CACHED);
     if (m->top != m->limit) *m->top++ = ref;
     else heap_push_slow(h, m, ref);
 }
@@ -80,7 +80,7 @@ static bool is_nested_memory(const struct descriptor *d) {
 
 /* From a nested call: the owner does the rest. */
 static void free_later(void *p, const struct descriptor *d, bool is_cell) {
-    if (is_cell) relaxed_store(live_cell(p, d).byte, CELL_RETURNING);
+    if (is_cell) mark_set(live_cell(p, d).mark, CELL_RETURNING);
     nested_free_later(p, d);
 }
 

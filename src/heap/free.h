@@ -6,7 +6,7 @@
  *              addresses, large blocks, zones and other lanes differ here, in one comparison
  *   exactness  offset * reciprocal: its high half is the index of the cell, and its low half is below the reciprocal
  *              just when the address is the start of the cell (run.h)
- *   state      the cell's byte is LIVE: not freed, not cached, not fresh
+ *   state      the cell's mark is LIVE: not freed, not cached, not fresh
  *
  * Cells of other lanes are checked in the same way on the slow path. errno is not touched.
  * Any thread may call at any time, with any block. */
@@ -33,11 +33,11 @@ static ALWAYS_INLINE void heap_free(void *p) {
         struct magazine *m = (struct magazine *)((char *)h + run_index.place[slot].magazine);
         uint64_t product = (uint64_t)((uint32_t)(uintptr_t)p - run_index.place[slot].start) * m->reciprocal;
         if (likely((uint32_t)product < m->reciprocal)) {
-            uint8_t *byte = run_index.cells[slot] + (product >> 32);
+            mark_t mark = mark_at(run_index.cells[slot], product >> 32);
             struct cell_ref *top = m->top;
-            if (likely(foldable_load(byte) == CELL_LIVE && top != m->limit)) {
-                relaxed_store(byte, CELL_CACHED);
-                *top = (struct cell_ref){p, byte};
+            if (likely(mark_is(mark, CELL_LIVE) && top != m->limit)) {
+                mark_set(mark, CELL_CACHED);
+                *top = (struct cell_ref){p, mark};
                 m->top = top + 1;
                 heap_release(h);
                 return;

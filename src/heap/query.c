@@ -10,7 +10,7 @@ size_t heap_usable(const void *p) {
     if (d->owner == OWNER_NESTED || d->owner == OWNER_NESTED_LARGE) return nested_usable(p);
     if (!owner_is_lane(d->owner)) return 0;
     size_t bytes = descriptor_cell_bytes(d), offset = (uint32_t)(uintptr_t)p - d->start;
-    bool is_live = offset % bytes == 0 && offset / bytes < run_of(d)->cells && cell_state(d->cells + offset / bytes) == CELL_LIVE;
+    bool is_live = offset % bytes == 0 && offset / bytes < run_of(d)->cells && mark_is(mark_at(d->cells, offset / bytes), CELL_LIVE);
     return is_live ? bytes : 0;
 }
 

@@ -77,10 +77,9 @@ size_t bin_lease(struct bin *b, unsigned class, unsigned lane, struct cell_ref *
 }
 
 /* One cell back into its run. Returns the run when it is to be destroyed. */
-static struct run *give_back_one_locked(struct bin *b, const struct cell_ref *ref) {
-    struct run *r = run_of(page_map_find(ref->cell));
+static struct run *give_back_one_locked(struct bin *b, struct run *r, mark_t mark) {
     bool was_exhausted = run_is_exhausted(r);
-    run_give_back_locked(r, ref->byte);
+    run_give_back_locked(r, mark);
     if (r == b->current) return NULL;
     if (r->used == 0) {
         if (!was_exhausted) unlist_locked(b, r);
@@ -95,13 +94,14 @@ void bin_give_back(struct bin *b, const struct cell_ref *cells, size_t n, enum c
     struct run *doomed = NULL;
     lock_take(&b->lock, RANK_BIN);
     for (size_t i = 0; i < n; i++) {
-        if (unlikely(cell_state(cells[i].byte) != state)) {
-            size_t bytes = run_of(page_map_find(cells[i].cell))->cell_bytes;
+        struct run *owner = run_of(page_map_find(cells[i].cell));
+        if (unlikely(!mark_is(cells[i].mark, state) || encoding_is_free_locked(owner, cells[i].mark))) {
+            size_t bytes = owner->cell_bytes;
             lock_release(&b->lock, RANK_BIN);
             fail_double_free(cells[i].cell, bytes, "cell");
         }
-        relaxed_store(cells[i].byte, CELL_CACHED);
-        struct run *r = give_back_one_locked(b, &cells[i]);
+        mark_set(cells[i].mark, CELL_CACHED);
+        struct run *r = give_back_one_locked(b, owner, cells[i].mark);
         if (r == NULL) continue;
         r->next = doomed;
         doomed = r;

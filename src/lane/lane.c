@@ -26,7 +26,7 @@ struct cell_ref lane_resolve(const struct lane *l, void *cell) {
     uint32_t n = (uint32_t)(uintptr_t)cell - d->start;
     uint32_t bytes = (uint32_t)descriptor_cell_bytes(d);
     if (n % bytes != 0) fail_invalid_free(cell, n % bytes, bytes, "cell");
-    return (struct cell_ref){cell, d->cells + n / bytes};
+    return (struct cell_ref){cell, mark_at(d->cells, n / bytes)};
 }
 
 /* Cells of one class in a message are gathered, so that each bin is locked once. */

@@ -1,78 +1,32 @@
-/* run.h - a span formatted into equal cells, and what is known of each: one byte, out of line.
+/* run.h - a span formatted into equal cells, and what is known of each: a mark, out of line.
  *
  *   span:      | skipped | cell first | ... | cell cells - 1 | rest |         64 KiB, or 128 KiB for cells above 8 KiB
- *   metadata:  | struct run, 64 bytes | a byte for each cell | a head byte for each group of 64 cells |
+ *   metadata:  | struct run, 64 bytes | marks and list heads, as the encoding has them (run/encoding.h) |
  *
  * Cell i starts at base + i * cell_bytes. The first few are skipped, differently from run to run, so that equal
- * offsets in different runs do not share cache sets. A byte says all there is to know of its cell:
- *
- *   FRESH       never handed out; its memory is not touched either
- *   FREE|link   on the free list of its group; link is the index in the group of the next one, or its own: the last
- *   CACHED      a thread's magazine has it
- *   RETURNING   a thread of another lane freed it, and it is on its way back (lane/inbox.h); counts as cached
- *   LIVE        the program has it
- *
- * A group's list begins at its head byte, when the group's bit in `groups` is set. So free lists are indices inside
- * the run, out of line (Mozilla bug 1980047), of 6 bits each.
+ * offsets in different runs do not share cache sets. Free lists are indices inside the run, out of line (Mozilla bug
+ * 1980047).
  *
  * Rules (run_check walks R3 and the lists; the others are kept by who calls):
- *   R1  Whoever holds a cell is the only writer of its byte. No byte is written by an atomic read-modify-write.
- *   R2  The bytes of a run are written by threads of its lane only; but a thread of another lane that frees a cell
- *       makes its byte RETURNING, which ends its hold, and when the lane sleeps a thread that holds the lock of the
+ *   R1  Whoever holds a cell is the only one who changes its mark.
+ *   R2  The marks of a run are changed by threads of its lane only; but a thread of another lane that frees a cell
+ *       makes its mark RETURNING, which ends its hold, and when the lane sleeps a thread that holds the lock of the
  *       bin takes cells back.
  *   R3  used + free + fresh == cells - first, with used = LIVE + CACHED, whenever nobody is inside the run.
  *   R4  A run is retired only when used == 0, and destroyed outside all locks.
  *
- * `groups`, `fresh`, `used`, heads and FREE bytes are guarded by the lock of the run's bin (lane/bin.h), which also
- * owns `next`, `previous` and `is_listed`. The rest is constant while the run exists. This file does not decide which
- * run serves whom. */
+ * `groups`, `fresh`, `used` and the lists are guarded by the lock of the run's bin (lane/bin.h), which also owns `next`,
+ * `previous` and `is_listed`. The rest is constant while the run exists. This file does not decide which run serves
+ * whom. */
 #ifndef HUDDLE_RUN_RUN_H
 #define HUDDLE_RUN_RUN_H
 
 #include "base/base.h"
 #include "base/size_class.h"
+#include "run/encoding.h"
 #include "span/page_map.h"
 
-enum cell_state {
-    CELL_FRESH = 0x00,
-    CELL_FREE = 0x40, /* | link */
-    CELL_CACHED = 0x80,
-    CELL_RETURNING = 0x81,
-    CELL_LIVE = 0xc0,
-    CELL_KIND = 0xc0,
-    CELL_LINK = 0x3f,
-};
-
-enum {
-    GROUP_CELLS = 64,
-    MAGAZINE_SHIFT = 5, /* log2 of the bytes of a magazine: descriptors hold the offset of their class's */
-    RUN_CELLS_MAX = UNIT_BYTES / GRAIN_BYTES,
-};
-
-struct run {
-    char *base;
-    uint32_t cell_bytes;
-    uint16_t cells, first;
-    uint8_t class, lane, units;
-    bool is_listed;
-    uint32_t fresh; /* index of the first FRESH cell */
-    uint32_t used;
-    uint64_t groups;
-    struct run *next, *previous;
-} __attribute__((aligned(64)));
-
-_Static_assert(sizeof(struct run) == 64, "the state bytes follow on a cache line of their own");
-_Static_assert(RUN_CELLS_MAX <= 64 * GROUP_CELLS, "a bit for each group");
-
-/* A cell and its byte: what a magazine keeps. */
-struct cell_ref {
-    void *cell;
-    uint8_t *byte;
-};
-
-static ALWAYS_INLINE uint8_t *run_bytes(struct run *r) {
-    return (uint8_t *)(r + 1);
-}
+enum { MAGAZINE_SHIFT = 5 /* log2 of the bytes of a magazine: descriptors hold the offset of their class's */ };
 
 static ALWAYS_INLINE struct run *run_of(const struct descriptor *d) {
     return (struct run *)(void *)d->cells - 1;
@@ -85,10 +39,6 @@ static ALWAYS_INLINE bool owner_is_lane(unsigned owner) {
 /* Bytes of a cell of the run that the descriptor tells of; never 0, whatever it was read beside. */
 static inline size_t descriptor_cell_bytes(const struct descriptor *d) {
     return size_class_bytes((unsigned)d->magazine >> MAGAZINE_SHIFT);
-}
-
-static ALWAYS_INLINE uint8_t cell_state(const uint8_t *byte) {
-    return relaxed_load(byte);
 }
 
 /* The number m for which (n * m) >> 32 == n / cell_bytes, and (n * m) mod 2^32 < m just when cell_bytes divides n, for
@@ -112,22 +62,18 @@ void run_retire_locked(struct run *r);
 void run_destroy(struct run *r);
 
 /* Leases up to n cells, freed ones before fresh ones and in address order as far as the lists are, to `out`; their
- * bytes become CACHED. Returns how many. */
+ * marks become CACHED. Returns how many. */
 size_t run_lease_locked(struct run *r, struct cell_ref *out, size_t n);
 
-/* Takes back the CACHED cell whose state byte this is. */
-void run_give_back_locked(struct run *r, uint8_t *byte);
+/* Takes back the CACHED cell whose mark this is. */
+void run_give_back_locked(struct run *r, mark_t mark);
 
 /* Whether no cell is left to lease. */
 static inline bool run_is_exhausted(const struct run *r) {
     return r->groups == 0 && r->fresh == r->cells;
 }
 
-struct run_count {
-    size_t live, cached, returning, free, fresh; /* returning: of cached */
-};
-
-/* Counts the cells by their bytes. */
+/* Counts the cells by their marks; the caller holds the bin's lock. */
 struct run_count run_tally(struct run *r);
 
 /* Walks the lists and R3; the caller holds the bin's lock. */

@@ -129,7 +129,7 @@ static void shuffle(struct heap *h, struct cell_ref *cells, size_t n) {
 static void *pop(struct magazine *m) {
     struct cell_ref *e = m->top - 1;
     if (e->cell == NULL) return NULL;
-    relaxed_store(e->byte, CELL_LIVE);
+    mark_set(e->mark, CELL_LIVE);
     m->top = e;
     return e->cell;
 }
@@ -142,8 +142,8 @@ static void take_inbox(struct heap *h) {
         for (uint32_t i = 0; i < m->count; i++) {
             struct cell_ref ref = lane_resolve(h->lane, m->cell[i]);
             struct magazine *to = &h->magazines[run_of(page_map_find(ref.cell))->class];
-            if (unlikely(cell_state(ref.byte) != CELL_RETURNING)) fail_double_free(ref.cell, size_class_bytes(to->class), "cell");
-            relaxed_store(ref.byte, CELL_CACHED);
+            if (unlikely(!mark_is(ref.mark, CELL_RETURNING))) fail_double_free(ref.cell, size_class_bytes(to->class), "cell");
+            mark_set(ref.mark, CELL_CACHED);
             if (to->top != to->limit) *to->top++ = ref;
             else heap_push_slow(h, to, ref);
         }
@@ -158,7 +158,7 @@ static void *lease(struct heap *h, struct magazine *m) {
     if (m->capacity == 0) { /* no memory for entries: one cell at a time */
         size_t n = bin_lease(&h->lane->bins[m->class], m->class, h->lane->number, batch, 1);
         if (n == 0) return NULL;
-        relaxed_store(batch[0].byte, CELL_LIVE);
+        mark_set(batch[0].mark, CELL_LIVE);
         return batch[0].cell;
     }
     size_t n = bin_lease(&h->lane->bins[m->class], m->class, h->lane->number, out, (m->capacity + 1u) / 2);

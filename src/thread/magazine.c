@@ -75,5 +75,5 @@ size_t magazine_total_bytes(void) {
 
 void magazine_check(const struct magazine *m) {
     REQUIRE(m->base < m->top && m->top <= m->limit && m->base[0].cell == NULL); /* M1 */
-    for (const struct cell_ref *e = m->base + 1; e < m->top; e++) REQUIRE(cell_state(e->byte) == CELL_CACHED); /* M2 */
+    for (const struct cell_ref *e = m->base + 1; e < m->top; e++) REQUIRE(mark_is(e->mark, CELL_CACHED)); /* M2 */
 }

@@ -17,6 +17,12 @@ static struct lane *lane; /* number 0 */
 enum { HELD_MAX = 6000 };
 static struct cell_ref held[HELD_MAX];
 
+/* The program had the cell, and a thread of another lane freed it. */
+static void return_cell(mark_t mark) {
+    mark_set(mark, CELL_LIVE);
+    mark_set(mark, CELL_RETURNING);
+}
+
 static unsigned class_of_bytes(size_t n) {
     return size_class_of(n);
 }
@@ -64,7 +70,7 @@ static void bin_leases_each_cell_once_and_keeps_its_lists(void **state) {
                 if (count + n > HELD_MAX) continue;
                 lease(b, sizes[s], held + count, n);
                 count += n;
-                for (size_t i = count - n; i < count; i++) assert_int_equal(*held[i].byte, CELL_CACHED);
+                for (size_t i = count - n; i < count; i++) assert_true(mark_is(held[i].mark, CELL_CACHED));
             } else {
                 n = min_size(n, count);
                 for (size_t i = 0; i < n; i++) {
@@ -107,7 +113,7 @@ static void bin_takes_back_returning_cells(void **state) {
     (void)state;
     struct bin *b = bin_of(64);
     lease(b, 64, held, 100);
-    for (size_t i = 0; i < 100; i++) *held[i].byte = CELL_RETURNING;
+    for (size_t i = 0; i < 100; i++) return_cell(held[i].mark);
     bin_give_back(b, held, 100, CELL_RETURNING);
     bin_check(b);
     bin_trim(b);
@@ -274,7 +280,7 @@ static void push_freed_cells(struct message *m, size_t n) {
     for (size_t i = 0; i < n; i++) {
         struct cell_ref ref;
         lease(bin_of(sizes[i % 4]), sizes[i % 4], &ref, 1);
-        *ref.byte = CELL_RETURNING;
+        return_cell(ref.mark);
         m->cell[m->count++] = ref.cell;
     }
     inbox_push(&lane->inbox, m);
@@ -303,7 +309,7 @@ static void lane_resolve_finds_every_cell(void **state) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         struct bin *b = &lane->bins[class];
         size_t n = bin_lease(b, class, 0, held, 200);
-        for (size_t i = 0; i < n; i++) assert_ptr_equal(lane_resolve(lane, held[i].cell).byte, held[i].byte);
+        for (size_t i = 0; i < n; i++) assert_true(lane_resolve(lane, held[i].cell).mark == held[i].mark);
         bin_give_back(b, held, n, CELL_CACHED);
     }
     lane_trim(lane);
@@ -323,7 +329,7 @@ static void resolve_wrong(void *argument) {
     struct message m = {.count = 2}, again = {.count = 1};
     struct cell_ref *ref = held;
     for (size_t done = 0; done < 5;) done += bin_lease(bin_of(48), class_of_bytes(48), 0, held + done, 5 - done);
-    for (size_t i = 0; i < 5; i++) *ref[i].byte = CELL_RETURNING;
+    for (size_t i = 0; i < 5; i++) return_cell(ref[i].mark);
     m.cell[0] = ref[0].cell;
     switch (*(enum wrong *)argument) {
     case INSIDE_A_CELL: m.cell[1] = (char *)ref[1].cell + 16; break;
@@ -343,7 +349,7 @@ static void resolve_wrong(void *argument) {
         again.cell[0] = ref[1].cell;
         break;
     case OF_A_FREE_CELL:
-        *ref[1].byte = CELL_CACHED;
+        mark_set(ref[1].mark, CELL_CACHED);
         m.cell[1] = ref[1].cell;
         break;
     }

@@ -43,7 +43,8 @@ static void run_cells_fill_the_span_and_no_more(void **state) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         size_t bytes = size_class_bytes(class), length = run_units(class) * UNIT_BYTES;
         assert_true(run_cells(class) * bytes <= length);
-        assert_true((run_cells(class) + 1) * bytes > length);
+        assert_true((run_cells(class) + 1) * bytes > length || run_cells(class) == ENCODING_CELLS_MAX);
+        assert_true(ENCODING_CELLS_MAX >= RUN_CELLS_MAX - 4);
         assert_true(run_cells(class) <= RUN_CELLS_MAX && run_cells(class) >= 4);
     }
 }
@@ -62,7 +63,7 @@ static void run_stagger_keeps_cells_inside_and_aligned(void **state) {
             assert_int_equal(run_lease_locked(r, &ref, 1), 1);
             assert_ptr_equal(ref.cell, r->base + (size_t)r->first * bytes);
             assert_int_equal((uintptr_t)ref.cell % alignment, 0);
-            run_give_back_locked(r, ref.byte);
+            run_give_back_locked(r, ref.mark);
             run_check_locked(r);
             destroy_when_unused(r);
         }
@@ -88,13 +89,13 @@ static void run_lease_of_fresh_cells_is_in_address_order(void **state) {
         while ((n = run_lease_locked(r, refs, 7)) != 0) {
             for (size_t i = 0; i < n; i++, expected++) {
                 assert_ptr_equal(refs[i].cell, r->base + expected * r->cell_bytes);
-                assert_ptr_equal(refs[i].byte, run_bytes(r) + expected);
-                assert_int_equal(*refs[i].byte, CELL_CACHED);
+                assert_true(refs[i].mark == mark_at(run_marks(r), expected) && mark_index(r, refs[i].mark) == expected);
+                assert_true(mark_is(refs[i].mark, CELL_CACHED));
             }
         }
         assert_int_equal(expected, r->cells);
         assert_true(run_is_exhausted(r));
-        for (size_t i = r->first; i < r->cells; i++) run_give_back_locked(r, run_bytes(r) + i);
+        for (size_t i = r->first; i < r->cells; i++) run_give_back_locked(r, mark_at(run_marks(r), i));
         destroy_when_unused(r);
     }
 }
@@ -104,13 +105,24 @@ static void run_lease_prefers_freed_cells_of_low_groups(void **state) {
     struct run *r = new_run(0, 0);
     struct cell_ref refs[300], again[2];
     assert_int_equal(run_lease_locked(r, refs, 300), 300);
-    run_give_back_locked(r, refs[200].byte);
-    run_give_back_locked(r, refs[10].byte);
+    run_give_back_locked(r, refs[200].mark);
+    run_give_back_locked(r, refs[10].mark);
     assert_int_equal(run_lease_locked(r, again, 2), 2);
     assert_ptr_equal(again[0].cell, refs[10].cell);
     assert_ptr_equal(again[1].cell, refs[200].cell);
-    for (size_t i = 0; i < 300; i++) run_give_back_locked(r, refs[i].byte);
+    for (size_t i = 0; i < 300; i++) run_give_back_locked(r, refs[i].mark);
     destroy_when_unused(r);
+}
+
+/* As a thread of the lane does, or one of another lane and then one that takes messages in. */
+static void free_cell(mark_t mark, uint64_t *random) {
+    if (!mark_is(mark, CELL_LIVE)) return;
+    if (random_below(random, 2) != 0) {
+        mark_set(mark, CELL_RETURNING);
+        assert_true(mark_is(mark, CELL_RETURNING) && !mark_is(mark, CELL_CACHED) && !mark_is(mark, CELL_LIVE));
+    }
+    mark_set(mark, CELL_CACHED);
+    assert_true(mark_is(mark, CELL_CACHED) && !mark_is(mark, CELL_RETURNING) && !mark_is(mark, CELL_LIVE));
 }
 
 /* A model of one run: which cells are out. */
@@ -128,21 +140,21 @@ static void lease_and_give_back(unsigned class, uint64_t *random) {
             size_t wanted = 1 + random_below(random, 200), n = run_lease_locked(r, refs, wanted);
             assert_int_equal(n, min_size(wanted, cells - count));
             for (size_t i = 0; i < n; i++) {
-                size_t index = (size_t)(refs[i].byte - run_bytes(r));
+                size_t index = mark_index(r, refs[i].mark);
                 assert_true(index >= r->first && index < r->cells);
                 assert_ptr_equal(refs[i].cell, r->base + index * r->cell_bytes);
                 assert_false(is_out[index]);
-                assert_int_equal(*refs[i].byte, CELL_CACHED);
+                assert_true(mark_is(refs[i].mark, CELL_CACHED));
                 is_out[index] = true;
                 out[count++] = refs[i];
-                if (random_below(random, 2) != 0) *refs[i].byte = CELL_LIVE;
+                if (random_below(random, 2) != 0) mark_set(refs[i].mark, CELL_LIVE);
             }
         } else {
             for (size_t n = min_size(random_below(random, 200), count); n != 0; n--) {
                 size_t k = random_below(random, count);
-                *out[k].byte = CELL_CACHED;
-                is_out[out[k].byte - run_bytes(r)] = false;
-                run_give_back_locked(r, out[k].byte);
+                free_cell(out[k].mark, random);
+                is_out[mark_index(r, out[k].mark)] = false;
+                run_give_back_locked(r, out[k].mark);
                 out[k] = out[--count];
             }
         }
@@ -154,8 +166,8 @@ static void lease_and_give_back(unsigned class, uint64_t *random) {
         assert_int_equal(c.free + c.fresh, cells - count);
     }
     while (count != 0) {
-        *out[--count].byte = CELL_CACHED;
-        run_give_back_locked(r, out[count].byte);
+        free_cell(out[--count].mark, random);
+        run_give_back_locked(r, out[count].mark);
     }
     destroy_when_unused(r);
 }
@@ -191,18 +203,17 @@ static void run_is_found_from_every_unit_while_it_exists(void **state) {
 
 enum breakage {
     NOTHING,
-    LISTED_CELL_IS_CACHED,
-    LIST_IS_A_RING,
-    LINK_LEADS_TO_A_USED_CELL,
+    LISTED_CELL_IS_LIVE,
+    CELL_IS_LISTED_TWICE,
+    LINK_LEADS_TO_A_CELL_IN_USE,
     LINK_LEADS_TO_A_FRESH_CELL,
     HEAD_LEADS_BELOW_THE_FIRST_CELL,
     GROUP_BIT_IS_LOST,
-    FREE_CELL_ON_NO_LIST,
     USED_IS_ONE_MORE,
     USED_IS_ONE_LESS,
-    FRESH_BYTE_IS_LIVE,
+    FRESH_CELL_IS_LIVE,
+    MARK_BEHIND_THE_LAST_CELL_IS_LIVE,
     FRESH_INDEX_IS_HIGHER,
-    USED_BYTE_IS_FRESH,
     BREAKAGES
 };
 
@@ -211,22 +222,24 @@ static void break_run(void *argument) {
     struct run *r = run_create(size_class_of(1024), 0, 0);
     struct cell_ref refs[20];
     if (r == NULL || run_lease_locked(r, refs, 20) != 20) _exit(3);
-    for (size_t i = 2; i < 5; i++) run_give_back_locked(r, refs[i].byte);
-    uint8_t *bytes = run_bytes(r), *head = bytes + r->cells;
-    size_t first = r->first;
+    for (size_t i = 2; i < 5; i++) run_give_back_locked(r, refs[i].mark);
+    uint8_t *marks = run_marks(r);
     switch (*(enum breakage *)argument) {
-    case LISTED_CELL_IS_CACHED: bytes[first + 3] = CELL_CACHED; break;
-    case LIST_IS_A_RING: bytes[first + 2] = (uint8_t)(CELL_FREE | *head); break;
-    case LINK_LEADS_TO_A_USED_CELL: bytes[first + 2] = (uint8_t)(CELL_FREE | (first + 10)); break;
-    case LINK_LEADS_TO_A_FRESH_CELL: bytes[first + 2] = (uint8_t)(CELL_FREE | (first + 30)); break;
+    case LISTED_CELL_IS_LIVE: mark_set(refs[3].mark, CELL_LIVE); break;
+    case CELL_IS_LISTED_TWICE:
+        mark_set(refs[2].mark, CELL_CACHED);
+        encoding_give_back_locked(r, mark_index(r, refs[2].mark));
+        r->used--;
+        break;
+    case LINK_LEADS_TO_A_CELL_IN_USE: encoding_give_back_locked(r, mark_index(r, refs[10].mark)); break;
+    case LINK_LEADS_TO_A_FRESH_CELL: encoding_give_back_locked(r, r->fresh + 5); break;
     case HEAD_LEADS_BELOW_THE_FIRST_CELL: r->first = (uint16_t)(r->first + 5); break;
     case GROUP_BIT_IS_LOST: r->groups = 0; break;
-    case FREE_CELL_ON_NO_LIST: bytes[first + 7] = (uint8_t)(CELL_FREE | (first + 7)); break;
     case USED_IS_ONE_MORE: r->used++; break;
     case USED_IS_ONE_LESS: r->used--; break;
-    case FRESH_BYTE_IS_LIVE: bytes[r->fresh] = CELL_LIVE; break;
+    case FRESH_CELL_IS_LIVE: mark_set(mark_at(marks, r->fresh), CELL_LIVE); break;
+    case MARK_BEHIND_THE_LAST_CELL_IS_LIVE: mark_set(mark_at(marks, r->cells), CELL_LIVE); break;
     case FRESH_INDEX_IS_HIGHER: r->fresh++; break;
-    case USED_BYTE_IS_FRESH: bytes[first + 8] = CELL_FRESH; break;
     default: break;
     }
     run_check_locked(r);

@@ -85,15 +85,24 @@ static void magazine_grows_within_cache_kib(void **state) {
     options.cache_kib = 1024;
 }
 
+static mark_t cached_mark(uint64_t words[2]) {
+    words[0] = words[1] = 0;
+    mark_t mark = mark_at((uint8_t *)words, 0);
+    mark_set(mark, CELL_LIVE);
+    mark_set(mark, CELL_CACHED);
+    return mark;
+}
+
 static void magazine_keeps_its_cells_when_it_grows(void **state) {
     (void)state;
     struct magazine m;
     size_t bytes = 0, n = 0;
-    static uint8_t byte = CELL_CACHED;
+    static uint64_t words[2];
+    mark_t mark = cached_mark(words);
     magazine_init(&m, 0);
     for (int i = 0; i < 6; i++) {
         magazine_grow(&m, &bytes);
-        while (m.top != m.limit) *m.top++ = (struct cell_ref){(void *)(++n * 16), &byte};
+        while (m.top != m.limit) *m.top++ = (struct cell_ref){(void *)(++n * 16), mark};
         assert_int_equal(magazine_count(&m), n);
         for (size_t k = 1; k <= n; k++) assert_ptr_equal(m.base[k].cell, (void *)(k * 16));
     }
@@ -106,15 +115,16 @@ enum breakage { NOTHING, M1_TOP_BELOW_BASE, M1_TOP_ABOVE_LIMIT, M1_NO_SENTINEL, 
 static void break_magazine(void *argument) {
     struct magazine m;
     size_t bytes = 0;
-    uint8_t byte = CELL_CACHED;
+    uint64_t words[2];
+    mark_t mark = cached_mark(words);
     magazine_init(&m, 0);
     magazine_grow(&m, &bytes);
-    *m.top++ = (struct cell_ref){&m, &byte};
+    *m.top++ = (struct cell_ref){&m, mark};
     switch (*(enum breakage *)argument) {
     case M1_TOP_BELOW_BASE: m.top = m.base; break;
     case M1_TOP_ABOVE_LIMIT: m.top = m.limit + 1; break;
     case M1_NO_SENTINEL: m.base[0].cell = &m; break;
-    case M2_LIVE_CELL: byte = CELL_LIVE; break;
+    case M2_LIVE_CELL: mark_set(mark, CELL_LIVE); break;
     default: break;
     }
     magazine_check(&m);
