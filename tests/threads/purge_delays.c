@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-enum { TOTAL = 200 * 1000 * 1000, BLOCK = 4000, WORKERS = 2, MARK_PAIRS = 500 };
+enum { TOTAL = 200 * 1000 * 1000, BLOCK = 4000, WORKERS = 2, MARK_PAIRS = 50 };
 
 static void *blocks[TOTAL / BLOCK];
 static bool is_over; /* atomic */

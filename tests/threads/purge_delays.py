@@ -2,8 +2,9 @@
 
 usage: purge_delays.py LIBRARY PROGRAM SCENARIO STEP [OPTIONS]
 
-Only every STEP-th call is slowed down. The trace has a getppid of each worker after every 500 of its pairs of malloc
-and free: in each slow call of another thread a worker that is in none itself gets at least 1,000 pairs done.
+Only every STEP-th call is slowed down. The trace has a getppid of each worker after every 50 of its pairs of malloc
+and free: in each slow call of another thread a worker that is in none itself gets at least 100 pairs done. One that
+waits does none, however slow the machine is.
 """
 import os
 import re
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-MARKS_LEAST = 3  # two whole distances of 500 pairs
+MARKS_LEAST = 3  # two whole distances of 50 pairs
 library, program, scenario, step, *options = sys.argv[1:]
 calls = "madvise,process_madvise,munmap,mremap"
 with tempfile.TemporaryDirectory() as directory:
@@ -60,7 +61,7 @@ for thread, first, last, text in slow:
         least = count if least is None else min(least, count)
         if count < MARKS_LEAST:
             failures += 1
-            print(f"thread {worker} did {count} x 500 pairs while {thread} was in {text[:100]}")
+            print(f"thread {worker} did {count} x 50 pairs while {thread} was in {text[:100]}")
 print(f"{len(slow)} slow calls, {own} of them by workers; {looked_at} times another worker looked at, "
-      f"each did {least} x 500 pairs at least; {failures} waited")
+      f"each did {least} x 50 pairs at least; {failures} waited")
 sys.exit(0 if looked_at >= 2 and failures == 0 else 1)
