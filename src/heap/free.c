@@ -87,7 +87,7 @@ static void free_later(void *p, const struct descriptor *d, bool is_cell) {
 NOINLINE void heap_free_slow(void *p) {
     if (p == NULL) return;
     const struct descriptor *d = page_map_find(p);
-    bool is_cell = owner_is_lane(d->owner);
+    bool is_cell = owner_is_lane(acquire_load(&d->owner)); /* before its cells are looked at, also for a wrong p */
     struct heap_use use = heap_enter();
     if (likely(is_cell && !use.is_nested)) free_cell(use.heap, p, d);
     else if (is_nested_memory(d)) nested_free(p);
