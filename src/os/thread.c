@@ -149,6 +149,8 @@ bool os_thread_is_left_behind(void) {
 }
 
 void os_thread_forget(void) {
+    /* What it had in thread-local storage at the fork is not for the next one. */
+    if (tid != 0 && !os_purge(memory, round_up(MAPPING_BYTES, os_page_bytes))) memory = NULL;
     tid = 0;
     os_system_init();
 }
