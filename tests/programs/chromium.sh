@@ -1,6 +1,5 @@
 # needs: chromium md5sum
-# A page whose script sorts, hashes, concatenates and draws, as text and as a picture; the browser's processes are all
-# preloaded.
+# A page whose script sorts, hashes, concatenates and draws, as text and as a picture.
 set -eu
 cat >page.html <<'PAGE'
 <!doctype html><meta charset="utf-8"><title>test</title><canvas id="c" width="300" height="200"></canvas><pre id="out"></pre>
@@ -34,8 +33,8 @@ PAGE
 flags=(--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
     --disable-component-update --disable-sync --disable-dev-shm-usage --disable-extensions --hide-scrollbars)
 browse() {
-    timeout 60 chromium "${flags[@]}" --user-data-dir="$PWD/profile" "$@" "file://$PWD/page.html" 2>errors ||
-        { echo "exit status $?"; cat errors; exit 1; }
+    timeout 60 chromium "${flags[@]}" --user-data-dir="$PWD/profile" "$@" "file://$PWD/page.html" 2>>errors ||
+        { echo "exit status $?" >&2; cat errors >&2; exit 1; }
 }
 browse --dump-dom >dom
 grep -o 'RESULT.*' dom

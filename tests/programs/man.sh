@@ -1,5 +1,5 @@
 # needs: man nroff tbl lexgrog gzip
-# Pages of huddle and of the system, and one with tables and equations, as text in several widths and as HTML's source.
+# Pages of huddle and of the system, and one with tables and equations, as text in several widths.
 set -eu
 export MANPAGER=cat MANROFFOPT='' GROFF_NO_SGR=1
 pages=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../man" && pwd)
@@ -37,7 +37,7 @@ man -Z -l large.7 | md5sum
 for page in bash.1 git.1 perlfunc.1 gcc.1 man.1 ssh_config.5 hier.7; do
     name=${page%.*} section=${page##*.}
     man -w "$section" "$name" >where 2>/dev/null || continue
-    man -P cat "$section" "$name" >text 2>/dev/null # only the first time: man keeps what it rendered
+    MANWIDTH=100 man -P cat "$section" "$name" >text 2>/dev/null # at the usual width man keeps what it rendered
     echo "$page: $(wc -l <text) lines, $(md5sum <text)"
 done
 man -w 1 surely-not-there 2>&1 || echo "exit status $?"

@@ -133,5 +133,5 @@ rename tree/one tree/three
 ls -l tree
 SFTP
 find copies -type f | sort | xargs md5sum
-ssh-keyscan -q -p "$port" 127.0.0.1 | cut -d ' ' -f 2 | sort
+ssh-keyscan -p "$port" 127.0.0.1 2>/dev/null | cut -d ' ' -f 2 | sort
 grep -iE 'fatal|signal|crash|huddle' server.log || echo "no crash"
