@@ -11,7 +11,7 @@
  *   mark_index           the reverse
  *   mark_is, mark_set    for whoever holds the cell; LIVE becomes any other state, RETURNING becomes CACHED, CACHED
  *                        becomes LIVE. Safe beside threads that do it to other cells of the run
- *   encoding_bytes       what the marks and lists of a run with so many cells take, a multiple of 1
+ *   encoding_bytes       what the marks and lists of a run with so many cells take
  *   encoding_init        no cell is live or free; the memory is zeroed. The mark at index `cells` exists and is never
  *                        live either: a wrong pointer into the rest of the run may lead to it
  *   encoding_lease_locked      up to n free cells to `out`, in address order as far as the lists are; they become CACHED. r->groups is 0 when there are none, and only then

@@ -48,7 +48,7 @@ enum owner {
 };
 
 struct descriptor {
-    uint8_t *cells;    /* state bytes of the run whose unit this is */
+    uint8_t *cells;    /* marks of the run whose unit this is */
     uint32_t start;    /* low half of the address where the run starts */
     uint16_t owner;    /* enum owner */
     uint16_t magazine; /* offset of the class's magazine in a thread's heap: class << MAGAZINE_SHIFT */

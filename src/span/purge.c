@@ -174,7 +174,7 @@ void purge_poll(size_t bytes) {
     uint32_t purge_ms = relaxed_load(&options.purge_ms);
     if (purge_ms == NEVER || relaxed_load(&is_deferred)) return;
     if (purge_ms == 0) {
-        if (!lock_try(&purge_lock, RANK_PURGE)) return; /* who has it goes on until nothing is left */
+        if (!lock_try(&purge_lock, RANK_PURGE)) return; /* the next free sees to what is left */
         purge_all_locked(0);
         lock_release(&purge_lock, RANK_PURGE);
         return;

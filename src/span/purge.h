@@ -5,8 +5,8 @@
  * ages. So memory is given back between one half and one purge_ms after it was freed, and what is in steady use never.
  * The system calls are made outside the locks, many ranges to a call; units are marked taken for that time.
  *
- * Where much is kept, a helper thread ticks too, so that memory goes back although the program makes no call (the
- * option helper).
+ * Where much is kept, a helper thread does the ticks instead (the option helper): memory goes back although the program
+ * makes no call, and no thread of the program spends the time. It also empties what idle threads cache.
  *
  * How much may be kept dirty until then follows what was needed lately: the target starts at 512 KiB; what is freed
  * above it is purged at once. Clean memory taken soon after such a purge says that the purge was a mistake: the target

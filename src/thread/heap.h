@@ -120,7 +120,7 @@ bool heap_is_shared(const struct heap *h);
 /* Refills an empty magazine from the lane and returns one cell, LIVE, or NULL when there is no memory. */
 void *heap_refill(struct heap *h, struct magazine *m);
 
-/* Pushes a cell whose byte is CACHED on a full magazine: makes it larger or gives its older half back first. */
+/* Pushes a cell whose mark is CACHED on a full magazine: makes it larger or gives its older half back first. */
 void heap_push_slow(struct heap *h, struct magazine *m, struct cell_ref cell);
 
 /* Puts everything that the heap caches back into the lanes: magazines, outgoing messages, and its lane's inbox. */

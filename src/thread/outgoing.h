@@ -1,6 +1,6 @@
 /* outgoing.h - frees for other lanes, gathered until a message is full.
  *
- * A free for another lane checks the cell's byte and makes it RETURNING, so that a second free of it stops the program
+ * A free for another lane checks the cell's mark and makes it RETURNING, so that a second free of it stops the program
  * at the call whoever makes it; the pointer is noted (the glibc list, 2013: gather what other threads' arenas own
  * until it is worth handing over). To write the byte costs no more than to leave it alone:
  * docs/decisions/0003-returning.md. */
@@ -9,7 +9,7 @@
 
 #include "thread/heap.h"
 
-/* Notes a cell of the lane with this number, another than the heap's. Its byte is RETURNING. */
+/* Notes a cell of the lane with this number, another than the heap's. Its mark is RETURNING. */
 void outgoing_add(struct heap *h, unsigned lane_number, void *cell, size_t cell_bytes);
 
 /* Sends all messages, full or not. */
