@@ -1,4 +1,4 @@
-/* huddle.c - the command huddle(1): runs programs on the library, and lists its options.
+/* huddle.c - the command huddle(1): runs programs on the library, lists its options, prints layouts.
  *
  * `huddle run` changes two environment variables and replaces itself by the command, so the command's exit status and
  * signals are its own. */
@@ -13,18 +13,25 @@
 #include <huddle/huddle.h>
 
 #include "base/options.h"
+#include "layout.h"
 
 enum { EXIT_USAGE = 2, EXIT_OWN_FAILURE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 static const char help[] =
     "usage: huddle run [-o KEY=VALUE]... [--stats[=FILE]] [--] COMMAND [ARG...]\n"
     "       huddle options\n"
+    "       huddle layout [--encoding NAME] [--placement side|inrun] [--csv]\n"
     "       huddle --version | --help\n"
     "\n"
     "run        runs COMMAND with huddle as its memory allocator\n"
     "  -o KEY=VALUE     sets an option (several: KEY=VALUE,KEY=VALUE), after those in HUDDLE_OPTIONS\n"
     "  --stats[=FILE]   appends a report in JSON to FILE, or to standard error, when the program ends\n"
     "options    lists the options: KEY=DEFAULT, values, when it can be set, meaning\n"
+    "layout     prints what each encoding of a run's free cells costs for each size class\n"
+    "  --encoding NAME  of this one only: bytemap, bitmap, u8, u16, p12, p10\n"
+    "  --placement side   in huddle's runs, which have it beside them (default)\n"
+    "  --placement inrun  inside the run, as Mozilla bug 1980047 has it; there is no bytemap\n"
+    "  --csv            as comma-separated values\n"
     "\n"
     "Exit status of run: that of COMMAND; 127 when it is not found, 126 when it cannot be run, 125 when\n"
     "libhuddle.so is not found, 2 for a wrong option.\n";
@@ -183,9 +190,36 @@ static int list_options(void) {
     return EXIT_SUCCESS;
 }
 
+/* The value of the option `name`, given as "NAME VALUE" or "NAME=VALUE"; NULL when it is another option. */
+static const char *option_value(const char *name, char ***argument) {
+    const char *a = **argument;
+    size_t length = strlen(name);
+    if (strncmp(a, name, length) != 0 || (a[length] != '=' && a[length] != '\0')) return NULL;
+    if (a[length] == '=') return a + length + 1;
+    if (*++*argument == NULL) fail(EXIT_USAGE, "layout: %s: a value is missing (see huddle --help)", name);
+    return **argument;
+}
+
+static int layout(char **argument) {
+    const char *encoding = NULL, *placement = "side", *value;
+    bool as_csv = false;
+    for (; *argument != NULL; argument++) {
+        if ((value = option_value("--encoding", &argument)) != NULL) encoding = value;
+        else if ((value = option_value("--placement", &argument)) != NULL) placement = value;
+        else if (strcmp(*argument, "--csv") == 0) as_csv = true;
+        else fail(EXIT_USAGE, "layout: unknown argument '%s' (see huddle --help)", *argument);
+    }
+    if (!layout_exists(NULL, placement)) fail(EXIT_USAGE, "layout: no such placement: '%s'", placement);
+    if (!layout_exists(encoding, placement))
+        fail(EXIT_USAGE, "layout: no such encoding with placement %s: '%s'", placement, encoding);
+    layout_print(encoding, placement, as_csv);
+    return EXIT_SUCCESS;
+}
+
 static int dispatch(int count, char **argument) {
     if (count < 2) fail(EXIT_USAGE, "what to do is missing (see huddle --help)");
     if (strcmp(argument[1], "run") == 0) return run(argument + 2);
+    if (strcmp(argument[1], "layout") == 0) return layout(argument + 2);
     if (strcmp(argument[1], "--help") == 0) {
         fputs(help, stdout);
         return EXIT_SUCCESS;

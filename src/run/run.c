@@ -6,22 +6,9 @@
 #include "span/span.h"
 
 enum {
-    SINGLE_UNIT_CELL_MAX = 8192, /* larger cells waste less of two units */
     STAGGER_BYTES = 256,         /* from run to run of a class */
     STAGGER_CYCLE = 16,
 };
-
-size_t run_units(unsigned class) {
-    return size_class_bytes(class) <= SINGLE_UNIT_CELL_MAX ? 1 : 2;
-}
-
-size_t run_cells(unsigned class) {
-    return min_size(run_units(class) * UNIT_BYTES / size_class_bytes(class), ENCODING_CELLS_MAX);
-}
-
-static size_t record_bytes(size_t cells) {
-    return sizeof(struct run) + encoding_bytes(cells);
-}
 
 /* How many cells to leave out at the front: a few lines that depend on the class, and more with every run. A class's
  * first run loses less than 256 bytes, which small programs would notice. */
@@ -32,12 +19,12 @@ static size_t stagger_cells(unsigned class, uint32_t serial) {
 
 struct run *run_create(unsigned class, unsigned lane, uint32_t serial) {
     size_t cells = run_cells(class), units = run_units(class);
-    struct run *r = meta_alloc(record_bytes(cells));
+    struct run *r = meta_alloc(run_record_bytes(cells));
     if (r == NULL) return NULL;
     bool is_zero;
     r->base = span_alloc(units, UNIT_BYTES, &is_zero);
     if (r->base == NULL) {
-        meta_free(r, record_bytes(cells));
+        meta_free(r, run_record_bytes(cells));
         return NULL;
     }
     r->cell_bytes = (uint32_t)size_class_bytes(class);
@@ -67,7 +54,7 @@ void run_retire_locked(struct run *r) {
 void run_destroy(struct run *r) {
     char *base = r->base;
     size_t units = r->units;
-    meta_free(r, record_bytes(r->cells));
+    meta_free(r, run_record_bytes(r->cells));
     span_free(base, units);
 }
 

@@ -49,8 +49,20 @@ static inline uint32_t run_reciprocal(size_t cell_bytes) {
     return (uint32_t)((((uint64_t)1 << 32) + cell_bytes - 1) / cell_bytes);
 }
 
-size_t run_units(unsigned class);
-size_t run_cells(unsigned class);
+enum { SINGLE_UNIT_CELL_MAX = 8192 /* larger cells waste less of two units */ };
+
+static inline size_t run_units(unsigned class) {
+    return size_class_bytes(class) <= SINGLE_UNIT_CELL_MAX ? 1 : 2;
+}
+
+static inline size_t run_cells(unsigned class) {
+    return min_size(run_units(class) * UNIT_BYTES / size_class_bytes(class), ENCODING_CELLS_MAX);
+}
+
+/* What is known of a run with so many cells, out of line. */
+static inline size_t run_record_bytes(size_t cells) {
+    return sizeof(struct run) + encoding_bytes(cells);
+}
 
 /* A new run for the class in the lane; `serial` varies the place of its first cell. NULL when there is no memory. Takes
  * no bin's lock and must not be called under one. */

@@ -9,8 +9,7 @@ enum {
     FIRST_REGION_BYTES = 512 * 1024,
     LAST_REGION_BYTES = 8 * 1024 * 1024,
     FINE_LISTS = META_FINE_MAX / META_LINE,
-    COARSE_BYTES = 4096,
-    LISTS = FINE_LISTS + 1 + META_MAX / COARSE_BYTES,
+    LISTS = FINE_LISTS + 1 + META_MAX / META_COARSE,
 };
 
 struct piece {
@@ -25,12 +24,8 @@ static size_t next_region_bytes = FIRST_REGION_BYTES;
 static size_t used_bytes;
 static struct piece *lists[LISTS];
 
-static size_t rounded(size_t bytes) {
-    return bytes <= META_FINE_MAX ? round_up(bytes, META_LINE) : round_up(bytes, COARSE_BYTES);
-}
-
 static struct piece **list_of(size_t bytes) {
-    return &lists[bytes <= META_FINE_MAX ? bytes / META_LINE : FINE_LISTS + bytes / COARSE_BYTES];
+    return &lists[bytes <= META_FINE_MAX ? bytes / META_LINE : FINE_LISTS + bytes / META_COARSE];
 }
 
 /* A new region with a guard page on either side. What was left of the old one stays unused. */
@@ -54,7 +49,7 @@ static bool grow_locked(size_t bytes) {
 
 static void *alloc(size_t bytes) {
     ASSERT(bytes != 0 && bytes <= META_MAX);
-    size_t n = rounded(bytes);
+    size_t n = meta_piece_bytes(bytes);
     void *result = NULL;
     bool is_fresh = false;
     lock_take(&meta_lock, RANK_META);
@@ -84,7 +79,7 @@ void *meta_alloc(size_t bytes) {
 void meta_free(void *p, size_t bytes) {
     struct piece *piece = p;
     lock_take(&meta_lock, RANK_META);
-    struct piece **list = list_of(rounded(bytes));
+    struct piece **list = list_of(meta_piece_bytes(bytes));
     piece->next = *list;
     *list = piece;
     lock_release(&meta_lock, RANK_META);

@@ -12,9 +12,15 @@
 
 enum {
     META_LINE = 64,
-    META_FINE_MAX = 8192,   /* up to here sizes are rounded to lines, above to pages of 4 KiB */
+    META_COARSE = 4096,
+    META_FINE_MAX = 12288, /* up to here sizes are rounded to lines, above to META_COARSE */
     META_MAX = 256 * 1024,
 };
+
+/* What a piece of so many bytes takes. */
+static inline size_t meta_piece_bytes(size_t bytes) {
+    return round_up(bytes, bytes <= META_FINE_MAX ? META_LINE : META_COARSE);
+}
 
 /* `bytes` (1 to META_MAX) of zeroed memory at a multiple of 64, or NULL. */
 void *meta_alloc(size_t bytes);
