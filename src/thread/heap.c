@@ -32,7 +32,6 @@ void heap_init(struct heap *h, struct lane *l) {
     h->lane = l;
     h->owner = l->number + 1;
     h->owner_key = (uint64_t)h->owner << INDEX_OWNER_SHIFT;
-    h->random = options.shuffle ? os_entropy() | 1 : 1;
 }
 
 struct heap *heap_create(void) {
@@ -110,6 +109,7 @@ bool heap_is_shared(const struct heap *h) {
 
 /* xorshift64*: good enough to make the order unknown, three shifts a number. */
 static uint64_t next_random(struct heap *h) {
+    if (unlikely(h->random == 0)) h->random = os_entropy() | 1;
     h->random ^= h->random >> 12;
     h->random ^= h->random << 25;
     h->random ^= h->random >> 27;

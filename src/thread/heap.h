@@ -34,7 +34,7 @@ struct heap {
     struct message *spare;   /* empty messages */
     struct message **out;    /* one being filled for each lane, or NULL; the array is made at the first free for another lane */
     size_t cache_bytes;      /* what the magazines hold when full */
-    uint64_t random;         /* state of the generator for shuffle=1 */
+    uint64_t random;         /* state of the generator for shuffle=1; 0: not seeded yet */
     uint32_t activity;       /* slow calls so far; relaxed, read by others */
     /* For the thread that empties it when its owner is idle (thread/reclaim.h): */
     uint32_t activity_seen;  /* guarded by the registry's lock */

@@ -7,7 +7,8 @@
 #include "span/purge.h"
 
 enum {
-    FIRST_CAPACITY = 4,
+    FIRST_CAPACITY = 3,
+    FIRST_CAPACITY_SHUFFLED = 31, /* a batch of 16 is put in random order, one of 2 hardly can be */
     LAST_CAPACITY = 2047, /* with the sentinel, 32 KiB of entries */
     CLASS_BYTES_MAX = 128 * 1024,
     LARGE_CELL_MIN = 512, /* from here a refill costs little beside the use of what it brings: less is kept */
@@ -29,13 +30,20 @@ static size_t entries_bytes(size_t capacity) {
     return (capacity + 1) * sizeof(struct cell_ref);
 }
 
+static size_t first_capacity(size_t bytes, size_t most) {
+    if (!relaxed_load(&options.shuffle)) return bytes < LARGE_CELL_MIN ? FIRST_CAPACITY : 1;
+    size_t first = FIRST_CAPACITY_SHUFFLED;
+    while (first > most) first /= 2;
+    return first;
+}
+
 /* The next step of the capacity, so that entries and sentinel fill a power of two of bytes; the same when at the
  * bound. */
 static size_t next_capacity(const struct magazine *m) {
     size_t bytes = size_class_bytes(m->class);
     size_t most = min_size(LAST_CAPACITY, (bytes < LARGE_CELL_MIN ? CLASS_BYTES_MAX : LARGE_CELL_BYTES_MAX) / bytes);
-    size_t wanted = m->capacity == 0 && bytes < LARGE_CELL_MIN ? FIRST_CAPACITY - 1 : m->capacity * (size_t)2 + 1;
-    return wanted <= max_size(most, 1) ? wanted : m->capacity;
+    if (m->capacity == 0) return first_capacity(bytes, most);
+    return m->capacity * (size_t)2 + 1 <= most ? m->capacity * (size_t)2 + 1 : m->capacity;
 }
 
 void magazine_grow(struct magazine *m, size_t *thread_bytes) {

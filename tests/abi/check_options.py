@@ -111,6 +111,14 @@ def check_lanes():
         check((out, err) == (f"{lanes}\n", ""), f"HUDDLE_OPTIONS={options}: {lanes} lanes expected, {out!r} {err!r}")
 
 
+def check_shuffle():
+    """Without it each process has the same order, with it each one another: at start-up, or set later."""
+    for options, more, differs in (("shuffle=0", (), False), ("shuffle=1", (), True), (None, ("shuffle",), True)):
+        orders = [run(options, "order", *more)[0].split() for _ in range(3)]
+        check(all(len(order) == len(set(order)) == 64 for order in orders), f"{options} {more}: not 64 blocks: {orders}")
+        check(len(set(map(tuple, orders))) == (3 if differs else 1), f"{options} {more}: orders of 3 processes: {orders}")
+
+
 def check_silence():
     if emulator:
         return # they are this machine's
@@ -173,6 +181,7 @@ def main():
     check_texts(texts)
     check_mixtures()
     check_lanes()
+    check_shuffle()
     check_silence()
     with tempfile.TemporaryDirectory(dir=os.path.dirname(probe)) as directory:
         check_stats_at_exit(directory)

@@ -3,6 +3,7 @@
  *   probe option KEY...   the values of options, one KEY=VALUE a line
  *   probe lanes           how many lanes there are when there are more threads than lanes
  *   probe json            after allocating, a report in JSON, then live_bytes and live_blocks as huddle_stats has them
+ *   probe order [shuffle] where 64 equal blocks in a row lie, relative to the first; after setting the option shuffle
  *   probe secure          whether the process runs with other rights than its caller's (AT_SECURE) */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -63,11 +64,21 @@ static int print_lanes(void) {
     return !filled;
 }
 
+static int print_order(bool shuffles_later) {
+    static char *blocks[64];
+    if (shuffles_later && !FIND(huddle_option_set)("shuffle", "1")) return 1;
+    for (size_t i = 0; i < 64; i++) blocks[i] = malloc(208);
+    for (size_t i = 0; i < 64; i++) printf("%td ", blocks[i] - blocks[0]);
+    puts("");
+    return 0;
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "option") == 0) return print_options(argv + 2);
     if (strcmp(what, "json") == 0) return print_json();
     if (strcmp(what, "lanes") == 0) return print_lanes();
+    if (strcmp(what, "order") == 0) return print_order(argc > 2);
     if (strcmp(what, "secure") == 0) return printf("%lu\n", getauxval(AT_SECURE)) < 0;
     return 2;
 }
