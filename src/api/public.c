@@ -5,6 +5,7 @@
 #include "heap/query.h"
 #include "huddle/huddle.h"
 #include "observe/stats.h"
+#include "os/memory.h"
 #include "span/purge.h"
 #include "thread/reclaim.h"
 
@@ -60,7 +61,10 @@ size_t api_trim(size_t keep) {
         if (use.heap != NULL) heap_flush(use.heap);
         reclaim(true);
         nested_drain();
-        released = purge_all(keep);
+        size_t before = os_memory_counters().purged_bytes;
+        reclaim_pages(true);
+        released = os_memory_counters().purged_bytes - before;
+        released += purge_all(keep);
     }
     heap_leave(use);
     return released;

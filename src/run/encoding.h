@@ -16,6 +16,7 @@
  *                        live either: a wrong pointer into the rest of the run may lead to it
  *   encoding_lease_locked      up to n free cells to `out`, in address order as far as the lists are; they become CACHED. r->groups is 0 when there are none, and only then
  *   encoding_is_free_locked    whether a cell whose mark says CACHED or RETURNING is free, where a mark does not tell
+ *   encoding_is_listed_locked  whether the cell with an index is free
  *   encoding_give_back_locked  a CACHED cell becomes free
  *   encoding_walk_locked       requires that the lists are whole, and returns how many cells are on them
  *   encoding_count             the cells from `first` to `fresh` by their states; the caller holds the bin's lock

@@ -63,9 +63,12 @@ static inline uint64_t *bitmap_free(struct run *r) {
     return (uint64_t *)(void *)run_marks(r) + 2 * bitmap_words(r->cells);
 }
 
-static inline bool encoding_is_free_locked(struct run *r, mark_t mark) {
-    size_t index = mark_index(r, mark);
+static inline bool encoding_is_listed_locked(struct run *r, size_t index) {
     return (bitmap_free(r)[index / BITMAP_WORD] >> index % BITMAP_WORD & 1) != 0;
+}
+
+static inline bool encoding_is_free_locked(struct run *r, mark_t mark) {
+    return encoding_is_listed_locked(r, mark_index(r, mark));
 }
 
 static inline size_t encoding_bytes(size_t cells) {

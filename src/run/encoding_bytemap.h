@@ -54,6 +54,10 @@ static inline bool encoding_is_free_locked(struct run *r, mark_t mark) {
     return false;
 }
 
+static inline bool encoding_is_listed_locked(struct run *r, size_t index) {
+    return (relaxed_load(run_marks(r) + index) & BYTEMAP_KIND) == BYTEMAP_FREE;
+}
+
 static inline size_t encoding_bytes(size_t cells) {
     return cells + 1 + (cells + BYTEMAP_GROUP - 1) / BYTEMAP_GROUP;
 }

@@ -30,6 +30,11 @@ static inline bool encoding_is_free_locked(struct run *r, mark_t mark) {
     return false;
 }
 
+static inline bool encoding_is_listed_locked(struct run *r, size_t index) {
+    unsigned link = list_link(r, index);
+    return link != CELL_LIVE && link != CELL_CACHED && link != CELL_RETURNING;
+}
+
 static inline size_t encoding_lease_locked(struct run *r, struct cell_ref *out, size_t n) {
     size_t done = 0;
     while (done < n && r->groups != 0) {

@@ -10,10 +10,12 @@ enum {
     STAGGER_CYCLE = 16,
 };
 
-/* How many cells to leave out at the front: a few lines that depend on the class, and more with every run. A class's
- * first run loses less than 256 bytes, which small programs would notice. */
-static size_t stagger_cells(unsigned class, uint32_t serial) {
-    size_t bytes = class * 64 % STAGGER_BYTES + serial % STAGGER_CYCLE * STAGGER_BYTES;
+/* How many cells to leave out at the front: a few lines that depend on the class, and more that depend on the place, so
+ * that a run made again in the same place is the same. The first runs of a class leave out less, since small programs
+ * would notice: the very first below 256 bytes. */
+static size_t stagger_cells(unsigned class, uint32_t serial, const char *base) {
+    size_t step = (uintptr_t)base / UNIT_BYTES % min_size(serial + (size_t)1, STAGGER_CYCLE);
+    size_t bytes = class * 64 % STAGGER_BYTES + step * STAGGER_BYTES;
     return bytes / size_class_bytes(class);
 }
 
@@ -32,7 +34,7 @@ struct run *run_create(unsigned class, unsigned lane, uint32_t serial) {
     r->class = (uint8_t)class;
     r->lane = (uint8_t)lane;
     r->units = (uint8_t)units;
-    r->fresh = r->first = (uint16_t)stagger_cells(class, serial);
+    r->fresh = r->first = (uint16_t)stagger_cells(class, serial, r->base);
     encoding_init(r);
     for (size_t i = 0; i < units; i++) {
         struct descriptor *d = page_map_find(r->base + i * UNIT_BYTES);
@@ -65,7 +67,23 @@ size_t run_lease_locked(struct run *r, struct cell_ref *out, size_t n) {
         mark_set(out[done++].mark, CELL_CACHED);
     }
     r->used += (uint32_t)done;
+    r->age = AGE_NEW;
     return done;
+}
+
+_Static_assert(2 * UNIT_BYTES / 4096 / 2 < RUN_RANGES_MAX, "every other page");
+
+size_t run_free_pages_locked(struct run *r, struct os_range out[RUN_RANGES_MAX]) {
+    size_t n = 0;
+    char *from = r->base; /* nothing is leased from here to cell i */
+    for (size_t i = r->first; i <= r->fresh; i++) {
+        if (i < r->fresh && encoding_is_listed_locked(r, i)) continue;
+        char *to = r->base + (i < r->fresh ? i * r->cell_bytes : r->units * (size_t)UNIT_BYTES);
+        char *start = (char *)round_up((uintptr_t)from, os_page_bytes), *end = (char *)((uintptr_t)to & ~(os_page_bytes - 1));
+        if (start < end) out[n++] = (struct os_range){start, (size_t)(end - start)};
+        from = to + r->cell_bytes;
+    }
+    return n;
 }
 
 void run_give_back_locked(struct run *r, mark_t mark) {
@@ -73,6 +91,7 @@ void run_give_back_locked(struct run *r, mark_t mark) {
     ASSERT(index >= r->first && index < r->fresh && mark_is(mark, CELL_CACHED) && r->used != 0);
     encoding_give_back_locked(r, index);
     r->used--;
+    r->age = AGE_NEW;
 }
 
 struct run_count run_tally(struct run *r) {

@@ -15,14 +15,15 @@
  *   R3  used + free + fresh == cells - first, with used = LIVE + CACHED, whenever nobody is inside the run.
  *   R4  A run is retired only when used == 0, and destroyed outside all locks.
  *
- * `groups`, `fresh`, `used` and the lists are guarded by the lock of the run's bin (lane/bin.h), which also owns `next`,
- * `previous` and `is_listed`. The rest is constant while the run exists. This file does not decide which run serves
+ * `groups`, `fresh`, `used`, `age` and the lists are guarded by the lock of the run's bin (lane/bin.h), which also owns
+ * `next`, `previous`, `is_listed` and `is_apart`. The rest is constant while the run exists. This file does not decide which run serves
  * whom. */
 #ifndef HUDDLE_RUN_RUN_H
 #define HUDDLE_RUN_RUN_H
 
 #include "base/base.h"
 #include "base/size_class.h"
+#include "os/memory.h"
 #include "run/encoding.h"
 #include "span/page_map.h"
 
@@ -64,7 +65,7 @@ static inline size_t run_record_bytes(size_t cells) {
     return sizeof(struct run) + encoding_bytes(cells);
 }
 
-/* A new run for the class in the lane; `serial` varies the place of its first cell. NULL when there is no memory. Takes
+/* A new run for the class in the lane; `serial` is the number of runs that the bin made before. NULL when there is no memory. Takes
  * no bin's lock and must not be called under one. */
 struct run *run_create(unsigned class, unsigned lane, uint32_t serial);
 
@@ -76,6 +77,11 @@ void run_destroy(struct run *r);
 /* Leases up to n cells, freed ones before fresh ones and in address order as far as the lists are, to `out`; their
  * marks become CACHED. Returns how many. */
 size_t run_lease_locked(struct run *r, struct cell_ref *out, size_t n);
+
+enum { RUN_RANGES_MAX = 17 };
+
+/* Whole pages of the run in which nothing is leased, to `out`; returns the number of ranges. */
+size_t run_free_pages_locked(struct run *r, struct os_range out[RUN_RANGES_MAX]);
 
 /* Takes back the CACHED cell whose mark this is. */
 void run_give_back_locked(struct run *r, mark_t mark);

@@ -8,6 +8,9 @@
 
 enum { RUN_CELLS_MAX = UNIT_BYTES / GRAIN_BYTES };
 
+/* Since a cell was leased from the run or given back to it. */
+enum run_age { AGE_NEW, AGE_SEEN /* once, by the purge */, AGE_PURGED };
+
 struct run {
     char *base;
     uint32_t cell_bytes;
@@ -17,6 +20,8 @@ struct run {
     uint32_t fresh;  /* index of the first cell that was never handed out */
     uint32_t used;   /* LIVE, CACHED and RETURNING ones */
     uint64_t groups; /* the encoding's: what says that cells are free */
+    uint8_t age;     /* enum run_age */
+    bool is_apart;   /* taken out of the bin's lists for its free pages to be purged */
     struct run *next, *previous;
 } __attribute__((aligned(64)));
 

@@ -137,7 +137,7 @@ static void *direct_alloc(size_t bytes, size_t room, size_t alignment, bool *is_
             return NULL;
         }
     }
-    purge_note_taken(room / UNIT_BYTES, *is_zero);
+    purge_note_taken(*is_zero ? room / UNIT_BYTES : 0);
     l->base = l->map.base;
     l->bytes = bytes;
     l->units = 0;
@@ -259,7 +259,7 @@ static bool copy_to_kept(const struct large *l, size_t room, struct mapping *to)
     copy_block(k->map.base, l->base, l->bytes);
     *to = k->map;
     meta_free(k, sizeof *k);
-    purge_note_taken(mapping_room(to) / UNIT_BYTES, false);
+    purge_note_taken(0);
     return true;
 }
 

@@ -63,7 +63,7 @@ static bool move(struct mapping *m, size_t room) {
 bool mapping_grow(struct mapping *m, size_t room, size_t room_if_moved) {
     size_t old = mapping_room(m);
     if (old >= room) return true;
-    purge_note_taken((room - old) / UNIT_BYTES, true);
+    purge_note_taken((room - old) / UNIT_BYTES);
     if (!os_resize(m->base, old, room)) return move(m, room_if_moved);
     m->bytes += room - old;
     return true;

@@ -18,9 +18,11 @@ enum {
     BATCH_EXCESS_UNITS = 16, /* when they are 1 MiB above the target */
     HELPER_UNITS = 64,       /* the helper thread is started for 4 MiB and more, */
     HELPER_CACHED = 1 << 20, /* or when threads cache 1 MiB and more */
+    HELPER_CELLS = 1 << 20,  /* or, when a tick is due, 1 MiB became free inside runs */
     HELPER_CACHED_LEFT = 256 << 10,
     HELPER_SLEEP_MIN_MS = 10,
     HELPER_LATE = 6, /* half purge_ms: then a thread of the program does what the helper should have done */
+    STRETCH_MAX = 8,
     NEVER = UINT32_MAX,
 };
 
@@ -28,6 +30,7 @@ enum {
 static uint32_t calls;
 static size_t bytes_since;
 static bool is_deferred;
+static size_t cells_bytes; /* that became free in runs since the helper looked */
 
 size_t purge_cached_bytes;
 
@@ -38,21 +41,34 @@ static uint64_t last_tick_ms; /* relaxed; written under purge_lock */
  * least that was kept at any time since the last one. */
 static size_t target_units = FIRST_TARGET_UNITS, regrettable_units, low_units;
 
+/* Relaxed too: what the last tick purged, and whether any of it, or anything at all, was taken since. */
+static size_t aged_units;
+static bool is_mistaken, is_active;
+
+/* How many half purge_ms a tick lasts, and how many of them are over. Guarded by purge_lock. */
+static uint32_t stretch = 1, elapsed;
+
 struct batch {
     size_t count, units;
     struct os_range range[BATCH];
     struct region *region[BATCH];
 };
 
-/* Takes up to a batch of dirty free units, of all or the aged ones, at most `most` units. */
+/* Takes up to a batch of dirty free units, of all or the aged ones, at most `most` units: of all, those at the end, since
+ * the first ones are taken again first. */
 static void collect(struct batch *b, bool all, size_t most) {
     b->count = b->units = 0;
-    most = min_size(most, BATCH_UNITS);
     lock_take(&span_lock, RANK_SPAN);
+    size_t skip = 0;
+    most = min_size(most, BATCH_UNITS);
     for (struct region *r = span_regions; r != NULL; r = r->next) {
         size_t start = 0, n;
         while (b->count < BATCH && b->units < most && (n = region_next_dirty_locked(r, start, all, &start)) != 0) {
-            n = min_size(n, most - b->units);
+            size_t skipped = min_size(n, skip);
+            skip -= skipped;
+            start += skipped;
+            n = min_size(n - skipped, most - b->units);
+            if (n == 0) continue;
             region_take_locked(r, start, n);
             b->range[b->count] = (struct os_range){r->base + start * UNIT_BYTES, n * UNIT_BYTES};
             b->region[b->count++] = r;
@@ -104,16 +120,31 @@ static void note_purged(size_t units) {
     relaxed_store(&regrettable_units, relaxed_load(&regrettable_units) + units);
 }
 
+/* Purges what is beyond the target, first what was not needed for the longest time; with `more` units that are about to
+ * be freed. */
+static void purge_excess(size_t more, bool all) {
+    if (!lock_try(&purge_lock, RANK_PURGE)) return;
+    size_t excess = excess_units(more), done = purge_units(false, excess);
+    if (all && done < excess) done += purge_units(true, excess - done);
+    note_purged(done);
+    lock_release(&purge_lock, RANK_PURGE);
+}
+
 bool purge_is_excess(size_t units) {
-    if (units < AT_ONCE_UNITS || relaxed_load(&options.purge_ms) == NEVER || excess_units(units) == 0) return false;
+    if (units < AT_ONCE_UNITS || relaxed_load(&options.purge_ms) == NEVER || excess_units(units) < units / 2) return false;
+    purge_excess(units, false);
+    if (excess_units(units) < units / 2) return false;
     note_purged(units);
     return true;
 }
 
-void purge_note_taken(size_t units, bool is_clean) {
+void purge_note_taken(size_t clean_units) {
     relaxed_store(&low_units, min_size(relaxed_load(&low_units), kept_units()));
-    size_t regret = is_clean ? min_size(units, relaxed_load(&regrettable_units)) : 0;
+    relaxed_store(&is_active, true);
+    if (clean_units != 0 && relaxed_load(&aged_units) >= clean_units) relaxed_store(&is_mistaken, true);
+    size_t regret = min_size(clean_units, relaxed_load(&regrettable_units));
     if (likely(regret == 0)) return;
+    relaxed_store(&is_mistaken, true);
     relaxed_store(&regrettable_units, relaxed_load(&regrettable_units) - regret);
     relaxed_store(&target_units, relaxed_load(&target_units) + regret);
 }
@@ -125,9 +156,20 @@ static void lower_target(void) {
     relaxed_store(&regrettable_units, relaxed_load(&regrettable_units) / 2);
 }
 
+static void set_stretch(void) {
+    if (relaxed_load(&is_mistaken)) stretch = (uint32_t)min_size(stretch * (size_t)2, STRETCH_MAX);
+    if (!relaxed_load(&is_active)) stretch = 1;
+    relaxed_store(&is_mistaken, false);
+    relaxed_store(&is_active, false);
+}
+
 static void tick(void) {
     relaxed_store(&last_tick_ms, os_time_ms());
-    purge_units(false, SIZE_MAX);
+    elapsed++;
+    set_stretch();
+    if (elapsed < stretch) return;
+    elapsed = 0;
+    relaxed_store(&aged_units, purge_units(false, SIZE_MAX));
     lower_target();
     lock_take(&span_lock, RANK_SPAN);
     for (struct region *r = span_regions; r != NULL; r = r->next) region_age_locked(r);
@@ -137,14 +179,16 @@ static void tick(void) {
 
 /* The helper thread: ticks as long as much is kept, so that memory goes back although the program makes no call. */
 static void help(void) {
-    bool is_cached = true;
-    while (kept_units() > FIRST_TARGET_UNITS || is_cached) {
+    bool is_cached = true, is_aging = true;
+    while (kept_units() > FIRST_TARGET_UNITS || is_cached || is_aging) {
         uint32_t purge_ms = relaxed_load(&options.purge_ms);
         if (purge_ms == NEVER || relaxed_load(&options.helper) == 0) return;
         uint64_t since = os_time_ms() - relaxed_load(&last_tick_ms);
         os_sleep_ms(since < purge_ms / 2 ? max_size(purge_ms / 2 - since, HELPER_SLEEP_MIN_MS) : HELPER_SLEEP_MIN_MS);
         if (os_thread_is_left_behind()) return;
         is_cached = purge_reclaim != NULL && purge_reclaim() && relaxed_load(&purge_cached_bytes) > HELPER_CACHED_LEFT;
+        relaxed_store(&cells_bytes, 0);
+        is_aging = purge_pages != NULL && purge_pages();
         lock_take(&purge_lock, RANK_PURGE);
         if (os_time_ms() - relaxed_load(&last_tick_ms) >= purge_ms / 2) tick();
         lock_release(&purge_lock, RANK_PURGE);
@@ -165,8 +209,9 @@ void purge_defer(bool deferred) {
     relaxed_store(&is_deferred, deferred);
 }
 
-static bool is_help_wanted(void) {
+static bool is_help_wanted(bool is_due) {
     if (relaxed_load(&options.helper) == 0) return false;
+    if (is_due && relaxed_load(&cells_bytes) >= HELPER_CELLS) return true;
     return kept_units() >= HELPER_UNITS || relaxed_load(&purge_cached_bytes) >= HELPER_CACHED;
 }
 
@@ -179,10 +224,7 @@ void purge_poll(size_t bytes) {
         lock_release(&purge_lock, RANK_PURGE);
         return;
     }
-    if (bytes / UNIT_BYTES < AT_ONCE_UNITS && excess_units(0) >= BATCH_EXCESS_UNITS && lock_try(&purge_lock, RANK_PURGE)) {
-        note_purged(purge_units(true, excess_units(0)));
-        lock_release(&purge_lock, RANK_PURGE);
-    }
+    if (bytes / UNIT_BYTES < AT_ONCE_UNITS && excess_units(0) >= BATCH_EXCESS_UNITS) purge_excess(0, true);
     uint32_t n = relaxed_load(&calls) + 1;
     size_t sum = relaxed_load(&bytes_since) + bytes;
     relaxed_store(&calls, n % POLL_CALLS);
@@ -190,12 +232,17 @@ void purge_poll(size_t bytes) {
     if (n < POLL_CALLS && sum < POLL_BYTES) return;
     relaxed_store(&bytes_since, 0);
     /* What is much is left to the helper: to give 200 MB back takes 16 ms. It may be late, or cannot be had. */
-    bool is_helped = os_thread_is_running(), is_wanted = !is_helped && is_help_wanted();
+    bool is_helped = os_thread_is_running();
     uint64_t late = relaxed_load(&last_tick_ms) + purge_ms / 2 * (is_helped ? HELPER_LATE : 1);
-    bool is_due = os_time_ms() >= late;
+    bool is_due = os_time_ms() >= late, is_wanted = !is_helped && is_help_wanted(is_due);
     if ((!is_due && !is_wanted) || !lock_try(&purge_lock, RANK_PURGE)) return;
     if (!(is_wanted && os_thread_start(help, "huddle")) && is_due) tick();
     lock_release(&purge_lock, RANK_PURGE);
+}
+
+void purge_note_cells(size_t bytes) {
+    shared_add(&cells_bytes, bytes);
+    purge_poll(bytes);
 }
 
 size_t purge_all(size_t keep) {

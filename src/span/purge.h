@@ -6,7 +6,8 @@
  * The system calls are made outside the locks, many ranges to a call; units are marked taken for that time.
  *
  * Where much is kept, a helper thread does the ticks instead (the option helper): memory goes back although the program
- * makes no call, and no thread of the program spends the time. It also empties what idle threads cache.
+ * makes no call, and no thread of the program spends the time. It also empties what idle threads cache, and gives back
+ * free pages inside of runs, which without it only huddle_trim does.
  *
  * How much may be kept dirty until then follows what was needed lately: the target starts at 512 KiB; what is freed
  * above it is purged at once. Clean memory taken soon after such a purge says that the purge was a mistake: the target
@@ -25,8 +26,8 @@ extern struct lock purge_lock;
  * which are purged in batches by purge_poll. */
 bool purge_is_excess(size_t units);
 
-/* Notes that so many units were taken, or a mapping of their size: clean ones, or some that were kept dirty. */
-void purge_note_taken(size_t units, bool is_clean);
+/* Notes that a span or a mapping was taken, with so many units that were clean. */
+void purge_note_taken(size_t clean_units);
 
 /* Notes that `bytes` became free, and does what a tick asks for when one is due. Holds no lock of the caller. */
 void purge_poll(size_t bytes);
@@ -34,9 +35,16 @@ void purge_poll(size_t bytes);
 /* What the threads' magazines hold when full, in bytes; relaxed. thread/magazine.c counts it. */
 extern size_t purge_cached_bytes;
 
+/* Notes that so many bytes of cells became free inside runs: the helper thread looks for whole pages among them. */
+void purge_note_cells(size_t bytes);
+
 /* thread/'s, absent where only the layers below it are linked: gives back what idle threads cache. Returns whether some
  * threads that were not idle cache something. Called by the helper thread, which holds no lock. */
 bool purge_reclaim(void) __attribute__((weak));
+
+/* Likewise: gives back whole free pages of runs that nothing happened to for a while. Returns whether there are others
+ * to look at next time. */
+bool purge_pages(void) __attribute__((weak));
 
 /* While it is true purge_poll does nothing: what becomes free waits for the next tick. */
 void purge_defer(bool is_deferred);

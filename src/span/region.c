@@ -35,33 +35,41 @@ static size_t next_bit(const struct region *r, size_t from, bool value, enum reg
 
 int region_find_locked(struct region *r, size_t n, size_t alignment, enum region_wish wish) {
     if (n > r->longest || n > (wish == REGION_DIRTY ? r->dirty_free_units : r->free_units)) return -1;
-    size_t longest = 0;
+    size_t longest = 0, best_length = SIZE_MAX;
+    int best = -1;
     for (size_t i = next_bit(r, 0, true, wish); i < r->units;) {
         size_t end = next_bit(r, i, false, wish);
         size_t at = (round_up((uintptr_t)r->base + i * UNIT_BYTES, alignment) - (uintptr_t)r->base) / UNIT_BYTES;
-        if (at + n <= end) return (int)at;
+        if (at + n <= end) {
+            if (n == 1 || end - i == n) return (int)at;
+            if (end - i < best_length) {
+                best_length = end - i;
+                best = (int)at;
+            }
+        }
         longest = max_size(longest, end - i);
         i = end == r->units ? end : next_bit(r, end, true, wish);
     }
+    if (best >= 0) return best;
     if (wish == REGION_ANY) r->longest = (uint32_t)longest;
     return -1;
 }
 
-bool region_take_locked(struct region *r, size_t i, size_t n) {
-    uint64_t was_dirty = 0;
+size_t region_take_locked(struct region *r, size_t i, size_t n) {
+    size_t clean = n;
     for (size_t w = i / 64; w * 64 < i + n; w++) {
         uint64_t m = mask_of(w, i, n);
         ASSERT((r->free[w] & m) == m);
-        was_dirty |= r->dirty[w] & m;
         uint32_t dirty = (uint32_t)__builtin_popcountl(r->dirty[w] & m);
         r->dirty_free_units -= dirty;
+        clean -= dirty;
         relaxed_store(&region_dirty_free_units, region_dirty_free_units - dirty);
         r->free[w] &= ~m;
         r->aged[w] &= ~m;
         r->dirty[w] |= m;
     }
     r->free_units -= (uint32_t)n;
-    return was_dirty == 0;
+    return clean;
 }
 
 void region_put_locked(struct region *r, size_t i, size_t n, bool is_dirty) {

@@ -41,12 +41,13 @@ extern size_t region_dirty_free_units;
 
 enum region_wish { REGION_DIRTY, REGION_ANY };
 
-/* The lowest index of n free units (all of them dirty, for REGION_DIRTY) at a multiple of `alignment` bytes, or -1. */
+/* The index of n free units (all of them dirty, for REGION_DIRTY) at a multiple of `alignment` bytes, or -1: of one unit
+ * the lowest, of several the lowest in the shortest stretch where there are any. */
 int region_find_locked(struct region *r, size_t n, size_t alignment, enum region_wish wish);
 
-/* Takes n free units from index i. Returns whether all of them are known to read as zero. They are dirty from now
+/* Takes n free units from index i. Returns how many of them hold no memory and read as zero; all are dirty from now
  * on. */
-bool region_take_locked(struct region *r, size_t i, size_t n);
+size_t region_take_locked(struct region *r, size_t i, size_t n);
 
 /* Puts n taken units from index i back, dirty or (after a purge that succeeded) clean. */
 void region_put_locked(struct region *r, size_t i, size_t n, bool is_dirty);

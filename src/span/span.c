@@ -23,12 +23,12 @@ static struct region *retired;
 
 static bool is_scarce; /* relaxed */
 
-static void *take_locked(size_t units, size_t alignment, bool *is_zero) {
+static void *take_locked(size_t units, size_t alignment, size_t *clean) {
     for (int wish = REGION_DIRTY; wish <= REGION_ANY; wish++) {
         for (struct region *r = span_regions; r != NULL; r = r->next) {
             int i = region_find_locked(r, units, alignment, (enum region_wish)wish);
             if (i < 0) continue;
-            *is_zero = region_take_locked(r, (size_t)i, units);
+            *clean = region_take_locked(r, (size_t)i, units);
             return r->base + (size_t)i * UNIT_BYTES;
         }
     }
@@ -138,10 +138,15 @@ void *span_alloc(size_t units, size_t alignment, bool *is_zero) {
     ASSERT(units != 0 && units <= REGION_UNITS);
     for (;;) {
         lock_take(&span_lock, RANK_SPAN);
-        void *p = take_locked(units, alignment, is_zero);
+        size_t clean;
+        void *p = take_locked(units, alignment, &clean);
         lock_release(&span_lock, RANK_SPAN);
-        if (p != NULL) purge_note_taken(units, *is_zero);
-        if (p != NULL || (!grow(units, alignment) && !(span_release_unused() != 0 && grow(units, alignment)))) return p;
+        if (p != NULL) {
+            *is_zero = clean == units;
+            purge_note_taken(clean);
+            return p;
+        }
+        if (!grow(units, alignment) && !(span_release_unused() != 0 && grow(units, alignment))) return NULL;
     }
 }
 

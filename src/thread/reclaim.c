@@ -98,6 +98,25 @@ bool reclaim(bool all) {
     return busy_lanes != 0;
 }
 
+bool reclaim_pages(bool all) {
+    bool is_wanted = false, is_more;
+    for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++) {
+        for (unsigned class = 0; class < CLASS_COUNT; class++) {
+            size_t left = SIZE_MAX;
+            do {
+                lock_take(&reclaim_lock, RANK_RECLAIM); /* keeps forks out */
+                is_more = bin_purge(&lane_get(i)->bins[class], &left, all, &is_wanted);
+                lock_release(&reclaim_lock, RANK_RECLAIM);
+            } while (is_more);
+        }
+    }
+    return is_wanted;
+}
+
+bool purge_pages(void) {
+    return reclaim_pages(false);
+}
+
 bool purge_reclaim(void) {
     return reclaim(false);
 }

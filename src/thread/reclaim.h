@@ -25,13 +25,17 @@
 #include "os/lock.h"
 #include "thread/heap.h"
 
-/* Held while heaps are closed and emptied; a closed heap is opened under it. */
+/* Held while heaps are closed and emptied, and while pages of runs are given back; a closed heap is opened under it. */
 extern struct lock reclaim_lock;
 
 /* Empties the heaps whose owners took no slow path since the call before this one, or all that are not in a call right
  * now; then drains the inboxes of the lanes without a busy thread, and gives up the runs of theirs that nobody uses any
  * more. Returns whether there are others that cache something. Holds no lock of the caller. */
 bool reclaim(bool all);
+
+/* Gives back free pages of runs: those that nothing happened to since the call before this one, or all. Returns whether
+ * there are others. Holds no lock of the caller. */
+bool reclaim_pages(bool all);
 
 /* For the owner, which has seized its heap: waits while it is being emptied, and opens it. */
 void reclaim_open(struct heap *h);

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "inside.h"
 #include "lane/lane.h"
@@ -161,6 +162,7 @@ enum breakage {
     B1_LISTED_RUN_IS_EXHAUSTED,
     B1_LISTED_RUN_SAYS_IT_IS_NOT,
     B2_LISTED_RUN_IS_UNUSED,
+    B3_COUNT_OF_LISTED_RUNS,
     LIST_HAS_ANOTHER_END,
     LIST_LEADS_BACK_ELSEWHERE,
     A_RUN_IS_WRONG,
@@ -180,6 +182,7 @@ static void break_bin(void *argument) {
     case B1_LISTED_RUN_IS_EXHAUSTED: r->groups = 0; break;
     case B1_LISTED_RUN_SAYS_IT_IS_NOT: r->is_listed = false; break;
     case B2_LISTED_RUN_IS_UNUSED: r->used = 0; break;
+    case B3_COUNT_OF_LISTED_RUNS: b->listed--; break;
     case LIST_HAS_ANOTHER_END: b->partial_last = r; break;
     case LIST_LEADS_BACK_ELSEWHERE: r->next->previous = NULL; break;
     case A_RUN_IS_WRONG: r->used++; break;
@@ -194,6 +197,91 @@ static void bin_check_notices_each_broken_rule(void **state) {
     assert_true(ends_well(break_bin, &b));
     for (b = NOTHING + 1; b < BREAKAGES; b++)
         if (!is_stopped(break_bin, &b, "huddle: internal error")) fail_msg("breakage %d was not noticed", (int)b);
+}
+
+/* ---- free pages of runs ---- */
+
+static size_t resident_pages(const char *p, size_t bytes) {
+    static unsigned char pages[64];
+    size_t n = 0;
+    assert_true(bytes / 4096 <= sizeof pages);
+    assert_int_equal(mincore((void *)p, bytes, pages), 0);
+    for (size_t i = 0; i < bytes / 4096; i++) n += pages[i] & 1;
+    return n;
+}
+
+static bool purge(struct bin *b, bool all) {
+    bool is_wanted = false;
+    for (size_t left = SIZE_MAX; bin_purge(b, &left, all, &is_wanted);) bin_check(b);
+    bin_check(b);
+    return is_wanted;
+}
+
+/* Three runs, written full; all but the cells in every fourth page of 4 KiB are given back. */
+static void bin_purges_free_pages_that_rested_for_a_round(void **state) {
+    (void)state;
+    enum { COUNT = 3 * 128, BYTES = 512 };
+    struct bin *b = bin_of(BYTES);
+    lease(b, BYTES, held, COUNT);
+    qsort(held, COUNT, sizeof held[0], by_address);
+    for (size_t i = 0; i < COUNT; i++) memset(held[i].cell, 1 + (int)(i % 100), BYTES);
+    struct run *runs[4] = {NULL};
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        struct run *r = run_of(page_map_find(held[i].cell));
+        if (count == 0 || runs[count - 1] != r) runs[count++] = r;
+    }
+    size_t before = 0, after = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        if ((uintptr_t)held[i].cell / 4096 % 4 != 0) bin_give_back(b, &held[i], 1, CELL_CACHED);
+    for (size_t i = 0; i < count; i++) before += resident_pages(runs[i]->base, UNIT_BYTES);
+    assert_true(purge(b, false)); /* seen once */
+    for (size_t i = 0; i < count; i++) after += resident_pages(runs[i]->base, UNIT_BYTES);
+    assert_int_equal(after, before);
+    assert_false(purge(b, false));
+    after = 0;
+    for (size_t i = 0; i < count; i++) after += resident_pages(runs[i]->base, UNIT_BYTES);
+    if (os_page_bytes == 4096) assert_true(after <= before / 4 + count);
+    else assert_true(after <= before);
+    for (size_t i = 0; i < COUNT; i++)
+        if ((uintptr_t)held[i].cell / 4096 % 4 == 0)
+            for (size_t k = 0; k < BYTES; k++) assert_int_equal(((char *)held[i].cell)[k], 1 + (int)(i % 100));
+    /* Nothing was lost: what was given back is leased again, then nothing is new. */
+    assert_false(purge(b, false));
+    size_t calls = os_memory_counters().calls;
+    purge(b, true);
+    assert_int_equal(os_memory_counters().calls, calls);
+    size_t n = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        if ((uintptr_t)held[i].cell / 4096 % 4 != 0) lease(b, BYTES, &held[i], 1), n++;
+    assert_true(n > COUNT / 2);
+    assert_distinct(held, COUNT, BYTES);
+    bin_give_back(b, held, COUNT, CELL_CACHED);
+    bin_trim(b);
+    assert_true(b->current == NULL && b->partial == NULL && b->listed == 0);
+}
+
+/* With `all`, and of the current run too; one that nobody uses is given up. */
+static void bin_purges_all_at_once(void **state) {
+    (void)state;
+    struct bin *b = bin_of(64);
+    lease(b, 64, held, 900);
+    for (size_t i = 0; i < 900; i++) memset(held[i].cell, 7, 64);
+    bin_give_back(b, held, 899, CELL_CACHED);
+    struct run *r = b->current;
+    assert_non_null(r);
+    purge(b, true);
+    assert_int_equal(r->age, AGE_PURGED);
+    if (os_page_bytes == 4096) assert_true(b->current == NULL && b->partial == r);
+    for (size_t k = 0; k < 64; k++) assert_int_equal(((char *)held[899].cell)[k], 7);
+    if (os_page_bytes == 4096) assert_int_equal(resident_pages(r->base, UNIT_BYTES), 1);
+    bin_give_back(b, &held[899], 1, CELL_CACHED);
+    bin_trim(b);
+    assert_true(b->current == NULL && b->partial == NULL);
+    lease(b, 64, held, 10);
+    bin_give_back(b, held, 10, CELL_CACHED);
+    purge(b, true);
+    assert_true(b->current == NULL && b->partial == NULL);
 }
 
 /* ---- inbox ---- */
@@ -394,6 +482,8 @@ int main(void) {
         cmocka_unit_test(bin_destroys_runs_that_nobody_uses),
         cmocka_unit_test(bin_takes_back_returning_cells),
         cmocka_unit_test(bin_check_notices_each_broken_rule),
+        cmocka_unit_test(bin_purges_free_pages_that_rested_for_a_round),
+        cmocka_unit_test(bin_purges_all_at_once),
         cmocka_unit_test(inbox_hands_over_every_pointer_once),
         cmocka_unit_test(inbox_is_long_by_bytes_too),
         cmocka_unit_test(message_pool_hands_out_each_message_once),

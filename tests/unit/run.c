@@ -73,10 +73,55 @@ static void run_stagger_keeps_cells_inside_and_aligned(void **state) {
 static void run_stagger_differs_between_runs_of_small_classes(void **state) {
     (void)state;
     for (unsigned class = 0; size_class_bytes(class) <= 256; class++) {
-        struct run *a = new_run(class, 1), *b = new_run(class, 2);
-        assert_int_not_equal(a->first, b->first);
-        destroy_when_unused(a);
+        struct run *a = new_run(class, 15), *b = new_run(class, 15);
+        if (((uintptr_t)a->base ^ (uintptr_t)b->base) / UNIT_BYTES % 16 != 0) assert_int_not_equal(a->first, b->first);
         destroy_when_unused(b);
+        unsigned first = a->first;
+        const char *base = a->base;
+        destroy_when_unused(a);
+        a = new_run(class, 15);
+        assert_true(a->base != base || a->first == first);
+        destroy_when_unused(a);
+    }
+}
+
+/* Against every byte of the run. */
+static void run_free_pages_are_those_that_no_leased_cell_touches(void **state) {
+    (void)state;
+    static char is_used[2 * UNIT_BYTES];
+    uint64_t random = seed;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        for (int round = 0; round < 4; round++) {
+            struct run *r = new_run(class, (uint32_t)random_below(&random, 16));
+            static struct cell_ref refs[RUN_CELLS_MAX];
+            size_t n = run_lease_locked(r, refs, 1 + random_below(&random, r->cells)), bytes = r->cell_bytes;
+            size_t length = r->units * (size_t)UNIT_BYTES, kept = random_below(&random, 20) == 0 ? 0 : 1 + random_below(&random, 30);
+            for (size_t k = 0; k < length; k++) is_used[k] = 0;
+            for (size_t i = 0; i < n; i++) {
+                if (random_below(&random, 1000) < kept) {
+                    memset(is_used + ((char *)refs[i].cell - r->base), 1, bytes);
+                    if (i % 2 == 0) mark_set(refs[i].mark, CELL_LIVE);
+                } else {
+                    run_give_back_locked(r, refs[i].mark);
+                    refs[i].cell = NULL;
+                }
+            }
+            struct os_range ranges[RUN_RANGES_MAX];
+            size_t count = run_free_pages_locked(r, ranges), k = 0;
+            assert_true(count < RUN_RANGES_MAX);
+            for (size_t page = 0; page < length; page += os_page_bytes) {
+                bool is_free = memchr(is_used + page, 1, os_page_bytes) == NULL;
+                if (k < count && r->base + page == (char *)ranges[k].start + ranges[k].bytes) k++;
+                bool is_found = k < count && (size_t)(r->base + page - (char *)ranges[k].start) < ranges[k].bytes;
+                assert_int_equal(is_found, is_free);
+            }
+            for (size_t i = 0; i < n; i++) {
+                if (refs[i].cell == NULL) continue;
+                if (i % 2 == 0) mark_set(refs[i].mark, CELL_CACHED);
+                run_give_back_locked(r, refs[i].mark);
+            }
+            destroy_when_unused(r);
+        }
     }
 }
 
@@ -260,6 +305,7 @@ int main(void) {
         cmocka_unit_test(run_reciprocal_is_exact_for_every_class_and_offset),
         cmocka_unit_test(run_cells_fill_the_span_and_no_more),
         cmocka_unit_test(run_stagger_keeps_cells_inside_and_aligned),
+        cmocka_unit_test(run_free_pages_are_those_that_no_leased_cell_touches),
         cmocka_unit_test(run_stagger_differs_between_runs_of_small_classes),
         cmocka_unit_test(run_lease_of_fresh_cells_is_in_address_order),
         cmocka_unit_test(run_lease_prefers_freed_cells_of_low_groups),
