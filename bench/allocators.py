@@ -1,4 +1,4 @@
-"""What compare, memory and pair-instructions share: which allocators there are, and running a command on one."""
+"""What the scripts of bench/ share: which allocators there are, and running a command on one."""
 import argparse
 import os
 import pathlib

@@ -21,11 +21,20 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Not inlined, as `encodings` counts what is called from these two and not the waiting around them. */
+static __attribute__((noinline)) void allocate_batch(void **batch) {
+    for (size_t k = 0; k < BATCH; k++) batch[k] = malloc(size);
+}
+
+static __attribute__((noinline)) void free_batch(void **batch) {
+    for (size_t k = 0; k < BATCH; k++) free(batch[k]);
+}
+
 static void *free_all(void *unused) {
     (void)unused;
     for (size_t i = 0; i < batches; i++) {
         while (atomic_load_explicit(&put, memory_order_acquire) == i) sched_yield();
-        for (size_t k = 0; k < BATCH; k++) free(ring[i % SLOTS][k]);
+        free_batch(ring[i % SLOTS]);
         atomic_store_explicit(&taken, i + 1, memory_order_release);
     }
     return NULL;
@@ -44,7 +53,7 @@ int main(int count, char **argument) {
     if (pthread_create(&thread, NULL, free_all, NULL) != 0) return 1;
     for (size_t i = 0; i < batches; i++) {
         while (i - atomic_load_explicit(&taken, memory_order_acquire) == SLOTS) sched_yield();
-        for (size_t k = 0; k < BATCH; k++) ring[i % SLOTS][k] = malloc(size);
+        allocate_batch(ring[i % SLOTS]);
         atomic_store_explicit(&put, i + 1, memory_order_release);
     }
     pthread_join(thread, NULL);
