@@ -1,4 +1,5 @@
 # needs: chromium md5sum
+# Debian's chromium exports a malloc of its own: this shows that huddle does no harm where it is loaded and not called.
 # A page whose script sorts, hashes, concatenates and draws, as text and as a picture.
 set -eu
 cat >page.html <<'PAGE'
