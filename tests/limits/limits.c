@@ -267,6 +267,25 @@ static void left_alone(const char *rounds) {
     REQUIRE(full > start + 60000 && left <= start + (full - start) / 5);
 }
 
+/* A quarter of the blocks stays, 40,000 bytes of every 160,000: in each run some. */
+static void left_beside_others(const char *unused) {
+    (void)unused;
+    enum { BLOCKS = 64000, BYTES = 1000, STRETCH = 40 };
+    static char *blocks[BLOCKS];
+    memset(blocks, 1, sizeof blocks);
+    size_t start = resident_kib();
+    for (size_t i = 0; i < BLOCKS; i++) memset(blocks[i] = malloc(BYTES), (int)(i % 100), BYTES);
+    size_t full = resident_kib();
+    for (size_t i = 0; i < BLOCKS; i++)
+        if (i / STRETCH % 4 != 0) free(blocks[i]);
+    for (unsigned second = 12; second != 0;) second = sleep(second);
+    size_t left = resident_kib();
+    printf("RSS %zu kB, %zu with all blocks, %zu with a quarter of them\n", start, full, left);
+    REQUIRE(full > start + 60000 && left <= start + (full - start) * 35 / 100);
+    for (size_t i = 0; i < BLOCKS; i++)
+        for (size_t k = 0; k < BYTES && i / STRETCH % 4 == 0; k++) REQUIRE(blocks[i][k] == (char)(i % 100));
+}
+
 /* Phases of mixed sizes beside a cache that grows slowly. */
 static void phases(const char *unused) {
     (void)unused;
@@ -438,6 +457,7 @@ int main(int count, char **argument) {
         {"left_alone", left_alone},
         {"phases", phases},
         {"saw_tooth", saw_tooth},
+        {"left_beside_others", left_beside_others},
         {"in_group", in_group},
         {"sparse", sparse},
         {"grow", grow},
