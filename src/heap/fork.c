@@ -31,6 +31,7 @@ void fork_prepare(void) {
     if (use.is_nested) return;
     if (use.heap == NULL || !heap_is_shared(use.heap)) lock_take(&heap_late_lock, RANK_LATE); /* else heap_enter did */
     lock_take(&reclaim_lock, RANK_RECLAIM);
+    lock_take(&reclaim_pages_lock, RANK_PAGES);
     lock_take(&registry_lock, RANK_REGISTRY);
     take_bins();
     lock_take(&message_pool_lock, RANK_POOL);
@@ -50,6 +51,7 @@ static void release_all(void) {
     lock_release(&message_pool_lock, RANK_POOL);
     release_bins();
     lock_release(&registry_lock, RANK_REGISTRY);
+    lock_release(&reclaim_pages_lock, RANK_PAGES);
     lock_release(&reclaim_lock, RANK_RECLAIM);
     if (use.heap == NULL || !heap_is_shared(use.heap)) lock_release(&heap_late_lock, RANK_LATE);
     heap_leave(use);

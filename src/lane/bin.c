@@ -88,10 +88,8 @@ size_t bin_lease(struct bin *b, unsigned class, unsigned lane, struct cell_ref *
     return done;
 }
 
-/* One cell back into its run. Returns the run when it is to be destroyed. */
-static struct run *give_back_one_locked(struct bin *b, struct run *r, mark_t mark) {
-    bool was_exhausted = run_is_exhausted(r);
-    run_give_back_locked(r, mark);
+/* Sees to the lists after cells came back to a run. Returns the run when it is to be destroyed. */
+static struct run *relist_locked(struct bin *b, struct run *r, bool was_exhausted) {
     if (r == b->current || r->is_apart) return NULL;
     if (r->used == 0) {
         if (!was_exhausted) unlist_locked(b, r);
@@ -114,16 +112,17 @@ void bin_give_back(struct bin *b, const struct cell_ref *cells, size_t n, enum c
     struct run *doomed = NULL;
     size_t freed = 0;
     lock_take(&b->lock, RANK_BIN);
-    for (size_t i = 0; i < n; i++) {
-        struct run *owner = run_of(page_map_find(cells[i].cell));
-        freed += owner->cell_bytes;
-        if (unlikely(!mark_is(cells[i].mark, state) || encoding_is_free_locked(owner, cells[i].mark))) {
-            size_t bytes = owner->cell_bytes;
+    for (size_t i = 0, done; i < n; i += done) {
+        struct run *r = run_of(page_map_find(cells[i].cell));
+        bool was_exhausted = run_is_exhausted(r);
+        done = run_give_back_locked(r, cells + i, n - i, state);
+        if (unlikely(done == 0)) {
+            size_t bytes = r->cell_bytes;
             lock_release(&b->lock, RANK_BIN);
             fail_double_free(cells[i].cell, bytes, "cell");
         }
-        mark_set(cells[i].mark, CELL_CACHED);
-        struct run *r = give_back_one_locked(b, owner, cells[i].mark);
+        freed += done * r->cell_bytes;
+        r = relist_locked(b, r, was_exhausted);
         if (r == NULL) continue;
         r->next = doomed;
         doomed = r;

@@ -16,6 +16,7 @@
 enum lock_rank {
     RANK_LATE,     /* the heap for calls after a thread's end (thread/heap.c) */
     RANK_RECLAIM,  /* who empties the heaps of idle threads (thread/reclaim.c) */
+    RANK_PAGES,    /* who gives back pages of runs (thread/reclaim.c) */
     RANK_REGISTRY, /* the list of heaps, lanes (thread/registry.c) */
     RANK_BIN,      /* one size class of one lane (lane/bin.c) */
     RANK_POOL,     /* spare messages (lane/inbox.c) */

@@ -86,12 +86,19 @@ size_t run_free_pages_locked(struct run *r, struct os_range out[RUN_RANGES_MAX])
     return n;
 }
 
-void run_give_back_locked(struct run *r, mark_t mark) {
-    size_t index = mark_index(r, mark);
-    ASSERT(index >= r->first && index < r->fresh && mark_is(mark, CELL_CACHED) && r->used != 0);
-    encoding_give_back_locked(r, index);
-    r->used--;
+size_t run_give_back_locked(struct run *r, const struct cell_ref *cells, size_t n, enum cell_state state) {
+    size_t done = 0, run_bytes = r->units * (size_t)UNIT_BYTES;
+    for (; done < n && (size_t)((char *)cells[done].cell - r->base) < run_bytes; done++) {
+        mark_t mark = cells[done].mark;
+        if (unlikely(!mark_is(mark, state) || encoding_is_free_locked(r, mark))) break;
+        if (state != CELL_CACHED) mark_set(mark, CELL_CACHED);
+        size_t index = mark_index(r, mark);
+        ASSERT(index >= r->first && index < r->fresh && mark_is(mark, CELL_CACHED) && r->used > done);
+        encoding_give_back_locked(r, index);
+    }
+    r->used -= (uint32_t)done;
     r->age = AGE_NEW;
+    return done;
 }
 
 struct run_count run_tally(struct run *r) {

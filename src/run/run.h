@@ -83,8 +83,9 @@ enum { RUN_RANGES_MAX = 17 };
 /* Whole pages of the run in which nothing is leased, to `out`; returns the number of ranges. */
 size_t run_free_pages_locked(struct run *r, struct os_range out[RUN_RANGES_MAX]);
 
-/* Takes back the CACHED cell whose mark this is. */
-void run_give_back_locked(struct run *r, mark_t mark);
+/* Takes back cells from the front of `cells`, n of them at most, as far as they are of this run and have that state.
+ * Returns how many. */
+size_t run_give_back_locked(struct run *r, const struct cell_ref *cells, size_t n, enum cell_state state);
 
 /* Whether no cell is left to lease. */
 static inline bool run_is_exhausted(const struct run *r) {

@@ -6,7 +6,7 @@
 
 enum { BATCH = 16 }; /* heaps closed at a time: about 0.3 ms that an owner who comes back may have to wait */
 
-struct lock reclaim_lock;
+struct lock reclaim_lock, reclaim_pages_lock;
 
 static void close_heap(struct heap *h) {
     relaxed_store(&h->owner_key, HEAP_CLOSED_KEY);
@@ -104,9 +104,9 @@ bool reclaim_pages(bool all) {
         for (unsigned class = 0; class < CLASS_COUNT; class++) {
             size_t left = SIZE_MAX;
             do {
-                lock_take(&reclaim_lock, RANK_RECLAIM); /* keeps forks out */
+                lock_take(&reclaim_pages_lock, RANK_PAGES);
                 is_more = bin_purge(&lane_get(i)->bins[class], &left, all, &is_wanted);
-                lock_release(&reclaim_lock, RANK_RECLAIM);
+                lock_release(&reclaim_pages_lock, RANK_PAGES);
             } while (is_more);
         }
     }

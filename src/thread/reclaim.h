@@ -25,8 +25,12 @@
 #include "os/lock.h"
 #include "thread/heap.h"
 
-/* Held while heaps are closed and emptied, and while pages of runs are given back; a closed heap is opened under it. */
+/* Held while heaps are closed and emptied; a closed heap is opened under it. */
 extern struct lock reclaim_lock;
+
+/* Held while pages of some runs are given back, system call included: only a fork waits for it, and another thread that
+ * does the same. */
+extern struct lock reclaim_pages_lock;
 
 /* Empties the heaps whose owners took no slow path since the call before this one, or all that are not in a call right
  * now; then drains the inboxes of the lanes without a busy thread, and gives up the runs of theirs that nobody uses any

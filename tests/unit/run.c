@@ -23,6 +23,11 @@ static void destroy_when_unused(struct run *r) {
     run_destroy(r);
 }
 
+static void give_back(struct run *r, mark_t mark) {
+    struct cell_ref ref = run_ref(r, mark_index(r, mark));
+    assert_int_equal(run_give_back_locked(r, &ref, 1, CELL_CACHED), 1);
+}
+
 /* free() finds the index of a cell, and whether there starts one, by this multiplication alone. */
 static void run_reciprocal_is_exact_for_every_class_and_offset(void **state) {
     (void)state;
@@ -63,7 +68,7 @@ static void run_stagger_keeps_cells_inside_and_aligned(void **state) {
             assert_int_equal(run_lease_locked(r, &ref, 1), 1);
             assert_ptr_equal(ref.cell, r->base + (size_t)r->first * bytes);
             assert_int_equal((uintptr_t)ref.cell % alignment, 0);
-            run_give_back_locked(r, ref.mark);
+            give_back(r, ref.mark);
             run_check_locked(r);
             destroy_when_unused(r);
         }
@@ -85,6 +90,26 @@ static void run_stagger_differs_between_runs_of_small_classes(void **state) {
     }
 }
 
+static void run_takes_back_what_is_its_own_and_has_the_state(void **state) {
+    (void)state;
+    struct run *r = new_run(3, 0), *other = new_run(3, 0);
+    struct cell_ref refs[6];
+    assert_int_equal(run_lease_locked(r, refs, 4), 4);
+    assert_int_equal(run_lease_locked(other, refs + 4, 2), 2);
+    mark_set(refs[1].mark, CELL_LIVE);
+    mark_set(refs[1].mark, CELL_RETURNING);
+    assert_int_equal(run_give_back_locked(r, refs, 6, CELL_CACHED), 1);
+    assert_int_equal(run_give_back_locked(r, refs, 6, CELL_CACHED), 0); /* it is free */
+    assert_int_equal(run_give_back_locked(r, refs + 1, 5, CELL_RETURNING), 1);
+    assert_int_equal(run_give_back_locked(r, refs + 2, 4, CELL_CACHED), 2);
+    assert_int_equal(run_give_back_locked(r, refs + 4, 2, CELL_CACHED), 0); /* another run's */
+    assert_int_equal(run_give_back_locked(other, refs + 4, 2, CELL_CACHED), 2);
+    run_check_locked(r);
+    run_check_locked(other);
+    destroy_when_unused(r);
+    destroy_when_unused(other);
+}
+
 /* Against every byte of the run. */
 static void run_free_pages_are_those_that_no_leased_cell_touches(void **state) {
     (void)state;
@@ -102,7 +127,7 @@ static void run_free_pages_are_those_that_no_leased_cell_touches(void **state) {
                     memset(is_used + ((char *)refs[i].cell - r->base), 1, bytes);
                     if (i % 2 == 0) mark_set(refs[i].mark, CELL_LIVE);
                 } else {
-                    run_give_back_locked(r, refs[i].mark);
+                    give_back(r, refs[i].mark);
                     refs[i].cell = NULL;
                 }
             }
@@ -118,7 +143,7 @@ static void run_free_pages_are_those_that_no_leased_cell_touches(void **state) {
             for (size_t i = 0; i < n; i++) {
                 if (refs[i].cell == NULL) continue;
                 if (i % 2 == 0) mark_set(refs[i].mark, CELL_CACHED);
-                run_give_back_locked(r, refs[i].mark);
+                give_back(r, refs[i].mark);
             }
             destroy_when_unused(r);
         }
@@ -140,7 +165,7 @@ static void run_lease_of_fresh_cells_is_in_address_order(void **state) {
         }
         assert_int_equal(expected, r->cells);
         assert_true(run_is_exhausted(r));
-        for (size_t i = r->first; i < r->cells; i++) run_give_back_locked(r, mark_at(run_marks(r), i));
+        for (size_t i = r->first; i < r->cells; i++) give_back(r, mark_at(run_marks(r), i));
         destroy_when_unused(r);
     }
 }
@@ -150,12 +175,12 @@ static void run_lease_prefers_freed_cells_of_low_groups(void **state) {
     struct run *r = new_run(0, 0);
     struct cell_ref refs[300], again[2];
     assert_int_equal(run_lease_locked(r, refs, 300), 300);
-    run_give_back_locked(r, refs[200].mark);
-    run_give_back_locked(r, refs[10].mark);
+    give_back(r, refs[200].mark);
+    give_back(r, refs[10].mark);
     assert_int_equal(run_lease_locked(r, again, 2), 2);
     assert_ptr_equal(again[0].cell, refs[10].cell);
     assert_ptr_equal(again[1].cell, refs[200].cell);
-    for (size_t i = 0; i < 300; i++) run_give_back_locked(r, refs[i].mark);
+    for (size_t i = 0; i < 300; i++) give_back(r, refs[i].mark);
     destroy_when_unused(r);
 }
 
@@ -199,7 +224,7 @@ static void lease_and_give_back(unsigned class, uint64_t *random) {
                 size_t k = random_below(random, count);
                 free_cell(out[k].mark, random);
                 is_out[mark_index(r, out[k].mark)] = false;
-                run_give_back_locked(r, out[k].mark);
+                give_back(r, out[k].mark);
                 out[k] = out[--count];
             }
         }
@@ -212,7 +237,7 @@ static void lease_and_give_back(unsigned class, uint64_t *random) {
     }
     while (count != 0) {
         free_cell(out[--count].mark, random);
-        run_give_back_locked(r, out[count].mark);
+        give_back(r, out[count].mark);
     }
     destroy_when_unused(r);
 }
@@ -267,7 +292,7 @@ static void break_run(void *argument) {
     struct run *r = run_create(size_class_of(1024), 0, 0);
     struct cell_ref refs[20];
     if (r == NULL || run_lease_locked(r, refs, 20) != 20) _exit(3);
-    for (size_t i = 2; i < 5; i++) run_give_back_locked(r, refs[i].mark);
+    for (size_t i = 2; i < 5; i++) give_back(r, refs[i].mark);
     uint8_t *marks = run_marks(r);
     switch (*(enum breakage *)argument) {
     case LISTED_CELL_IS_LIVE: mark_set(refs[3].mark, CELL_LIVE); break;
@@ -305,6 +330,7 @@ int main(void) {
         cmocka_unit_test(run_reciprocal_is_exact_for_every_class_and_offset),
         cmocka_unit_test(run_cells_fill_the_span_and_no_more),
         cmocka_unit_test(run_stagger_keeps_cells_inside_and_aligned),
+        cmocka_unit_test(run_takes_back_what_is_its_own_and_has_the_state),
         cmocka_unit_test(run_free_pages_are_those_that_no_leased_cell_touches),
         cmocka_unit_test(run_stagger_differs_between_runs_of_small_classes),
         cmocka_unit_test(run_lease_of_fresh_cells_is_in_address_order),
