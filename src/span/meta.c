@@ -30,7 +30,8 @@ static struct piece **list_of(size_t bytes) {
 
 /* A new region with a guard page on either side. What was left of the old one stays unused. */
 static bool grow_locked(size_t bytes) {
-    size_t guard = os_page_bytes, n = max_size(next_region_bytes, round_up(bytes, os_page_bytes));
+    size_t wanted = span_is_scarce() ? FIRST_REGION_BYTES : next_region_bytes;
+    size_t guard = os_page_bytes, n = max_size(wanted, round_up(bytes, os_page_bytes));
     char *p = os_reserve(n + 2 * guard);
     if (p == NULL) {
         n = round_up(bytes, os_page_bytes);

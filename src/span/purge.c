@@ -18,7 +18,7 @@ enum {
     BATCH_EXCESS_UNITS = 16, /* when they are 1 MiB above the target */
     HELPER_UNITS = 64,       /* the helper thread is started for 4 MiB and more, */
     HELPER_CACHED = 1 << 20, /* or when threads cache 1 MiB and more */
-    HELPER_CELLS = 1 << 20,  /* or, when a tick is due, 1 MiB became free inside runs */
+    HELPER_CELLS = 4 << 20,  /* or 4 MiB came back to runs */
     HELPER_CACHED_LEFT = 256 << 10,
     HELPER_SLEEP_MIN_MS = 10,
     HELPER_LATE = 6, /* half purge_ms: then a thread of the program does what the helper should have done */
@@ -209,10 +209,10 @@ void purge_defer(bool deferred) {
     relaxed_store(&is_deferred, deferred);
 }
 
-static bool is_help_wanted(bool is_due) {
+static bool is_help_wanted(void) {
     if (relaxed_load(&options.helper) == 0) return false;
-    if (is_due && relaxed_load(&cells_bytes) >= HELPER_CELLS) return true;
-    return kept_units() >= HELPER_UNITS || relaxed_load(&purge_cached_bytes) >= HELPER_CACHED;
+    return kept_units() >= HELPER_UNITS || relaxed_load(&purge_cached_bytes) >= HELPER_CACHED ||
+           relaxed_load(&cells_bytes) >= HELPER_CELLS;
 }
 
 void purge_poll(size_t bytes) {
@@ -232,9 +232,9 @@ void purge_poll(size_t bytes) {
     if (n < POLL_CALLS && sum < POLL_BYTES) return;
     relaxed_store(&bytes_since, 0);
     /* What is much is left to the helper: to give 200 MB back takes 16 ms. It may be late, or cannot be had. */
-    bool is_helped = os_thread_is_running();
+    bool is_helped = os_thread_is_running(), is_wanted = !is_helped && is_help_wanted();
     uint64_t late = relaxed_load(&last_tick_ms) + purge_ms / 2 * (is_helped ? HELPER_LATE : 1);
-    bool is_due = os_time_ms() >= late, is_wanted = !is_helped && is_help_wanted(is_due);
+    bool is_due = os_time_ms() >= late;
     if ((!is_due && !is_wanted) || !lock_try(&purge_lock, RANK_PURGE)) return;
     if (!(is_wanted && os_thread_start(help, "huddle")) && is_due) tick();
     lock_release(&purge_lock, RANK_PURGE);
