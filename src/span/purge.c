@@ -22,7 +22,7 @@ enum {
     HELPER_CACHED_LEFT = 256 << 10,
     HELPER_SLEEP_MIN_MS = 10,
     HELPER_LATE = 6, /* half purge_ms: then a thread of the program does what the helper should have done */
-    STRETCH_MAX = 8,
+    STRETCH_MAX = 8, /* half purge_ms */
     NEVER = UINT32_MAX,
 };
 
@@ -45,7 +45,7 @@ static size_t target_units = FIRST_TARGET_UNITS, regrettable_units, low_units;
 static size_t aged_units;
 static bool is_mistaken, is_active;
 
-/* How many half purge_ms a tick lasts, and how many of them are over. Guarded by purge_lock. */
+/* After how many ticks the purge is made, and how many of them are over. Guarded by purge_lock. */
 static uint32_t stretch = 1, elapsed;
 
 struct batch {
@@ -54,21 +54,15 @@ struct batch {
     struct region *region[BATCH];
 };
 
-/* Takes up to a batch of dirty free units, of all or the aged ones, at most `most` units: of all, those at the end, since
- * the first ones are taken again first. */
+/* Takes up to a batch of dirty free units, of all or the aged ones, at most `most` units. */
 static void collect(struct batch *b, bool all, size_t most) {
     b->count = b->units = 0;
-    lock_take(&span_lock, RANK_SPAN);
-    size_t skip = 0;
     most = min_size(most, BATCH_UNITS);
+    lock_take(&span_lock, RANK_SPAN);
     for (struct region *r = span_regions; r != NULL; r = r->next) {
         size_t start = 0, n;
         while (b->count < BATCH && b->units < most && (n = region_next_dirty_locked(r, start, all, &start)) != 0) {
-            size_t skipped = min_size(n, skip);
-            skip -= skipped;
-            start += skipped;
-            n = min_size(n - skipped, most - b->units);
-            if (n == 0) continue;
+            n = min_size(n, most - b->units);
             region_take_locked(r, start, n);
             b->range[b->count] = (struct os_range){r->base + start * UNIT_BYTES, n * UNIT_BYTES};
             b->region[b->count++] = r;
@@ -156,6 +150,7 @@ static void lower_target(void) {
     relaxed_store(&regrettable_units, relaxed_load(&regrettable_units) / 2);
 }
 
+/* Twice as rare when what was purged was needed; as usual again when the program rests. */
 static void set_stretch(void) {
     if (relaxed_load(&is_mistaken)) stretch = (uint32_t)min_size(stretch * (size_t)2, STRETCH_MAX);
     if (!relaxed_load(&is_active)) stretch = 1;

@@ -3,6 +3,8 @@
  * A clock ticks every purge_ms / 2, noticed on slow paths. At a tick, units that were free and dirty at the tick
  * before and were not touched since (region's `aged`) are purged, and so are freed direct mappings; what is free now
  * ages. So memory is given back between one half and one purge_ms after it was freed, and what is in steady use never.
+ * When something is taken again soon after it was purged, the next purges come after 2, 4, at most 8 ticks, until a tick
+ * comes in which nothing was taken.
  * The system calls are made outside the locks, many ranges to a call; units are marked taken for that time.
  *
  * Where much is kept, a helper thread does the ticks instead (the option helper): memory goes back although the program
