@@ -8,6 +8,7 @@
 enum {
     FIRST_REGION_BYTES = 512 * 1024,
     LAST_REGION_BYTES = 8 * 1024 * 1024,
+    SCARCE_REGION_BYTES = 1024 * 1024,
     FINE_LISTS = META_FINE_MAX / META_LINE,
     LISTS = FINE_LISTS + 1 + META_MAX / META_COARSE,
 };
@@ -30,7 +31,7 @@ static struct piece **list_of(size_t bytes) {
 
 /* A new region with a guard page on either side. What was left of the old one stays unused. */
 static bool grow_locked(size_t bytes) {
-    size_t wanted = span_is_scarce() ? FIRST_REGION_BYTES : next_region_bytes;
+    size_t wanted = span_is_scarce() ? SCARCE_REGION_BYTES : next_region_bytes;
     size_t guard = os_page_bytes, n = max_size(wanted, round_up(bytes, os_page_bytes));
     char *p = os_reserve(n + 2 * guard);
     if (p == NULL) {
