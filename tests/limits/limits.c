@@ -346,9 +346,10 @@ static void in_group(const char *mib) {
             total += live;
         }
     }
-    /* What is known of runs stays: a byte for each cell of 16, or as many as the encoding has that was built. */
+    /* What is known of runs stays: a byte for each cell of 16, 64, 300 and so on, which is a twelfth of `most`; or as many
+     * bytes as the encoding has that was built. */
     const char *mark_bytes = getenv("HUDDLE_TEST_MARK_BYTES");
-    size_t more = most / 16 * (mark_bytes != NULL ? strtoul(mark_bytes, NULL, 10) - 1 : 0);
+    size_t more = most / 12 * (mark_bytes != NULL ? strtoul(mark_bytes, NULL, 10) - 1 : 0);
     size_t left = resident_kib(), bound = start + (most / 8 + more) / KIB;
     for (int tenth = 0; tenth < 120 && left > bound; tenth++) {
         usleep(100000);
