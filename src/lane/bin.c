@@ -166,7 +166,8 @@ static struct run *put_back_locked(struct bin *b, struct run *apart) {
 
 /* Looks at the first listed run, which becomes the last one, or when there is none at the current one. When it has
  * pages to purge, it is put apart. Returns the number of ranges. */
-static size_t purge_next_locked(struct bin *b, bool is_listed, bool all, struct os_range *out, bool *is_wanted, struct run **apart) {
+static size_t purge_next_locked(struct bin *b, bool is_listed, bool all, struct os_range *out, bool *is_wanted,
+                                struct run **apart) {
     struct run *r = is_listed ? b->partial : b->current;
     if (r == NULL || run_is_exhausted(r)) return 0;
     size_t n = choose_pages_locked(r, all, out, is_wanted);

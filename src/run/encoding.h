@@ -14,7 +14,8 @@
  *   encoding_bytes       what the marks and lists of a run with so many cells take
  *   encoding_init        no cell is live or free; the memory is zeroed. The mark at index `cells` exists and is never
  *                        live either: a wrong pointer into the rest of the run may lead to it
- *   encoding_lease_locked      up to n free cells to `out`, in address order as far as the lists are; they become CACHED. r->groups is 0 when there are none, and only then
+ *   encoding_lease_locked      up to n free cells to `out`, in address order as far as the lists are; they become
+ *                              CACHED. r->groups is 0 when there are none, and only then
  *   encoding_is_free_locked    whether a cell whose mark says CACHED or RETURNING is free, where a mark does not tell
  *   encoding_is_listed_locked  whether the cell with an index is free
  *   encoding_give_back_locked  a CACHED cell becomes free

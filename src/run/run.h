@@ -16,8 +16,8 @@
  *   R4  A run is retired only when used == 0, and destroyed outside all locks.
  *
  * `groups`, `fresh`, `used`, `age` and the lists are guarded by the lock of the run's bin (lane/bin.h), which also owns
- * `next`, `previous`, `is_listed` and `is_apart`. The rest is constant while the run exists. This file does not decide which run serves
- * whom. */
+ * `next`, `previous`, `is_listed` and `is_apart`. The rest is constant while the run exists. This file does not decide
+ * which run serves whom. */
 #ifndef HUDDLE_RUN_RUN_H
 #define HUDDLE_RUN_RUN_H
 

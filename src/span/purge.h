@@ -24,7 +24,8 @@
  * skipped when another thread works at one; a fork waits until no units are in between. */
 extern struct lock purge_lock;
 
-/* Whether a span of so many units, about to be freed, is more than should be kept dirty. Always false for small spans,
+/* Whether a span of so many units, about to be freed, is by half of them or more beyond what should be kept dirty; gives
+ * back first what was not needed for longer, and is false when that is enough. Always false for small spans,
  * which are purged in batches by purge_poll. */
 bool purge_is_excess(size_t units);
 

@@ -1,7 +1,8 @@
 /* span.h - whole 64 KiB units for runs, large blocks and zones: taken from regions, regions from the system.
  *
  * Dirty units are handed out before clean ones, single ones at low addresses, several where the gap is the shortest:
- * what was touched is touched again. Regions start at 4 MiB and grow with the heap to 64 MiB. The system is only asked outside the span lock. */
+ * what was touched is touched again. Regions start at 4 MiB and grow with the heap to 64 MiB. The system is only asked
+ * outside the span lock. */
 #ifndef HUDDLE_SPAN_SPAN_H
 #define HUDDLE_SPAN_SPAN_H
 
