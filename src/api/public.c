@@ -8,6 +8,7 @@
 #include "os/memory.h"
 #include "span/purge.h"
 #include "thread/reclaim.h"
+#include "zone/chunk.h"
 
 #pragma GCC visibility push(default)
 const char *huddle_version(void);
@@ -64,6 +65,7 @@ size_t api_trim(size_t keep) {
         size_t before = os_memory_counters().purged_bytes;
         reclaim_pages(true);
         released = os_memory_counters().purged_bytes - before;
+        depot_age(true);
         released += purge_all(keep);
     }
     heap_leave(use);

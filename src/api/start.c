@@ -16,6 +16,7 @@
 #include "os/system.h"
 #include "run/index.h"
 #include "thread/heap.h"
+#include "zone/zone.h"
 
 extern char **environ __attribute__((weak));
 
@@ -84,6 +85,7 @@ enum { ROUNDS = 4 };
 static void at_thread_exit(void *round) {
     uintptr_t n = (uintptr_t)round;
     if (n < ROUNDS && pthread_setspecific(key, (void *)(n + 1)) == 0) return;
+    zone_end_scratch();
     heap_thread_exit();
 }
 

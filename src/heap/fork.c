@@ -6,6 +6,7 @@
 #include "span/span.h"
 #include "thread/reclaim.h"
 #include "thread/registry.h"
+#include "zone/chunk.h"
 
 /* Bins are many locks of one rank; only here more than one is held. The audit's note is made for the first and the
  * last. */
@@ -36,6 +37,7 @@ void fork_prepare(void) {
     take_bins();
     lock_take(&message_pool_lock, RANK_POOL);
     lock_take(&purge_lock, RANK_PURGE);
+    lock_take(&depot_lock, RANK_DEPOT);
     lock_take(&span_lock, RANK_SPAN);
     lock_take(&meta_lock, RANK_META);
     forking = use;
@@ -47,6 +49,7 @@ static void release_all(void) {
     relaxed_store(&forking_thread, NULL);
     lock_release(&meta_lock, RANK_META);
     lock_release(&span_lock, RANK_SPAN);
+    lock_release(&depot_lock, RANK_DEPOT);
     lock_release(&purge_lock, RANK_PURGE);
     lock_release(&message_pool_lock, RANK_POOL);
     release_bins();

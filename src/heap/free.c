@@ -5,6 +5,7 @@
 #include "os/fail.h"
 #include "span/large.h"
 #include "thread/outgoing.h"
+#include "zone/zone.h"
 
 /* Stops the program: p lies in a run, or in what was one, but is not a live cell of it. */
 _Noreturn COLD static void fail_cell(const void *p, const struct descriptor *d) {
@@ -22,7 +23,7 @@ _Noreturn COLD static void fail_cell(const void *p, const struct descriptor *d) 
 _Noreturn COLD static void fail_elsewhere(const void *p, const struct descriptor *d, bool is_nested) {
     struct large l;
     switch (d->owner) {
-    case OWNER_ZONE: fail_zone_free(p);
+    case OWNER_ZONE: fail_zone_free(p, zone_name_of(p));
     case OWNER_WAS_RUN: fail_cell(p, d);
     case OWNER_WAS_LARGE:
         if (d->magazine == 1 && (uintptr_t)p % UNIT_BYTES == 0) fail_double_free(p, (size_t)d->start * KIB, "block");

@@ -57,8 +57,24 @@ _Noreturn void fail_foreign_free(const void *address) {
     stop(&p);
 }
 
-_Noreturn void fail_zone_free(const void *address) {
+_Noreturn void fail_zone_free(const void *address, const char *name) {
     struct printer p = start("huddle: free of ", address);
-    print_string(&p, " which is zone memory");
+    print_string(&p, name != NULL ? ", which is memory of the zone \"" : ", which is zone memory");
+    if (name != NULL) {
+        print_string(&p, name);
+        print_string(&p, "\"");
+    }
+    stop(&p);
+}
+
+_Noreturn void fail_zone(const void *zone, const char *name, const char *problem) {
+    struct printer p = start("huddle: zone ", zone);
+    if (name != NULL) {
+        print_string(&p, " (\"");
+        print_string(&p, name);
+        print_string(&p, "\")");
+    }
+    print_string(&p, ": ");
+    print_string(&p, problem);
     stop(&p);
 }

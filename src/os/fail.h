@@ -24,7 +24,10 @@ _Noreturn COLD void fail_invalid_free(const void *address, size_t offset, size_t
 /* huddle: free of ADDRESS, which huddle did not allocate */
 _Noreturn COLD void fail_foreign_free(const void *address);
 
-/* huddle: free of ADDRESS, which is zone memory */
-_Noreturn COLD void fail_zone_free(const void *address);
+/* huddle: free of ADDRESS, which is memory of the zone "NAME"; without a name: which is zone memory */
+_Noreturn COLD void fail_zone_free(const void *address, const char *name);
+
+/* huddle: zone ADDRESS ("NAME"): PROBLEM */
+_Noreturn COLD void fail_zone(const void *zone, const char *name, const char *problem);
 
 #endif

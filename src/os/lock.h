@@ -14,6 +14,7 @@
 #include "os/system.h"
 
 enum lock_rank {
+    RANK_ZONE,     /* the list of parts of a SHARED zone (zone/shared.c); the program's, as the zone is: not taken at a fork */
     RANK_LATE,     /* the heap for calls after a thread's end (thread/heap.c) */
     RANK_RECLAIM,  /* who empties the heaps of idle threads (thread/reclaim.c) */
     RANK_PAGES,    /* who gives back pages of runs (thread/reclaim.c) */
@@ -21,6 +22,7 @@ enum lock_rank {
     RANK_BIN,      /* one size class of one lane (lane/bin.c) */
     RANK_POOL,     /* spare messages (lane/inbox.c) */
     RANK_PURGE,    /* who gives memory back (span/purge.c) */
+    RANK_DEPOT,    /* chunks that no thread has (zone/chunk.c) */
     RANK_SPAN,     /* regions and large blocks (span/span.c) */
     RANK_META,     /* metadata memory (span/meta.c) */
     RANK_COUNT

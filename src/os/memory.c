@@ -69,6 +69,16 @@ void os_keep_small(const void *p, size_t n) {
     system_call(SYS_madvise, (long)start, (long)(end - start), MADV_NOHUGEPAGE, 0, 0, 0);
 }
 
+void os_want_huge(void *p, size_t n) {
+    require_pages(p, n);
+    system_call(SYS_madvise, (long)p, (long)n, MADV_HUGEPAGE, 0, 0, 0);
+}
+
+bool os_keep_out_of_dumps(void *p, size_t n) {
+    require_pages(p, n);
+    return !is_refused() && system_call(SYS_madvise, (long)p, (long)n, MADV_DONTDUMP, 0, 0, 0) == 0;
+}
+
 void *os_reserve(size_t n) {
     return map(NULL, n, PROT_NONE);
 }

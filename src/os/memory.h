@@ -24,6 +24,12 @@ void *os_map(void *hint, size_t n);
  * system gives them to everybody, a small program would have megabytes of them. May fail, silently. */
 void os_keep_small(const void *p, size_t n);
 
+/* Asks for huge pages in a mapping. May fail, silently. */
+void os_want_huge(void *p, size_t n);
+
+/* Leaves a mapping out of core dumps. */
+bool os_keep_out_of_dumps(void *p, size_t n);
+
 /* n bytes of address space that nothing may touch. NULL when the system refuses. */
 void *os_reserve(size_t n);
 

@@ -184,6 +184,7 @@ static void help(void) {
         is_cached = purge_reclaim != NULL && purge_reclaim() && relaxed_load(&purge_cached_bytes) > HELPER_CACHED_LEFT;
         relaxed_store(&cells_bytes, 0);
         is_aging = purge_pages != NULL && purge_pages();
+        is_cached |= purge_depot != NULL && purge_depot();
         lock_take(&purge_lock, RANK_PURGE);
         if (os_time_ms() - relaxed_load(&last_tick_ms) >= purge_ms / 2) tick();
         lock_release(&purge_lock, RANK_PURGE);
@@ -231,8 +232,10 @@ void purge_poll(size_t bytes) {
     uint64_t late = relaxed_load(&last_tick_ms) + purge_ms / 2 * (is_helped ? HELPER_LATE : 1);
     bool is_due = os_time_ms() >= late;
     if ((!is_due && !is_wanted) || !lock_try(&purge_lock, RANK_PURGE)) return;
-    if (!(is_wanted && os_thread_start(help, "huddle")) && is_due) tick();
+    is_due = is_due && !(is_wanted && os_thread_start(help, "huddle"));
+    if (is_due) tick();
     lock_release(&purge_lock, RANK_PURGE);
+    if (is_due && purge_depot != NULL) purge_depot();
 }
 
 void purge_note_cells(size_t bytes) {

@@ -49,6 +49,9 @@ bool purge_reclaim(void) __attribute__((weak));
  * to look at next time. */
 bool purge_pages(void) __attribute__((weak));
 
+/* zone/'s, absent likewise: gives back chunks that no zone took since the last call. Returns whether there are others. */
+bool purge_depot(void) __attribute__((weak));
+
 /* While it is true purge_poll does nothing: what becomes free waits for the next tick. */
 void purge_defer(bool is_deferred);
 

@@ -211,10 +211,12 @@ void heap_flush(struct heap *h) {
     }
     lane_drain(h->lane);
     heap_release_messages(h);
+    if (heap_flush_pool != NULL) heap_flush_pool(h);
 }
 
 static void destroy(struct heap *h) {
     heap_flush(h);
+    if (heap_end_pool != NULL) heap_end_pool(h);
     if (h->out != NULL) meta_free(h->out, LANE_MAX * sizeof(struct message *));
     lock_take(&registry_lock, RANK_REGISTRY);
     registry_remove_locked(h);

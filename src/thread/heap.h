@@ -10,7 +10,8 @@
  * time misses into the slow path, sees that it is nested, and works without heap and locks (heap/nested.h).
  *
  * Everything is owned by the thread, but what is said otherwise of, and `next` and `previous` (guarded by the
- * registry's lock). owner_key and by_size are overwritten by another thread to close the heap (thread/reclaim.h). */
+ * registry's lock). owner_key, by_size and pool are overwritten by another thread to close the heap
+ * (thread/reclaim.h). */
 #ifndef HUDDLE_THREAD_HEAP_H
 #define HUDDLE_THREAD_HEAP_H
 
@@ -39,6 +40,8 @@ struct heap {
     /* For the thread that empties it when its owner is idle (thread/reclaim.h): */
     uint32_t activity_seen;  /* guarded by the registry's lock */
     const uintptr_t *place;  /* the owner's heap_place; NULL: never emptied by others */
+    struct chunk_pool *pool;      /* chunks for zones (zone/pool.h); NULL: none yet, or the heap is closed */
+    struct chunk_pool *pool_kept; /* the same, also while it is closed */
     struct heap *next, *previous;
 };
 
@@ -80,6 +83,11 @@ extern struct lock heap_late_lock;
  * thread ends with the process. */
 void heap_before_first(void) __attribute__((weak));
 bool heap_created(void) __attribute__((weak));
+
+/* zone/'s, absent likewise: give the chunks of the heap's pool to the depot; and the pool's memory, at the thread's
+ * end. */
+void heap_flush_pool(struct heap *h) __attribute__((weak));
+void heap_end_pool(struct heap *h) __attribute__((weak));
 
 /* What the compiler may not move over: everything between heap_seize and heap_release happens there, as a signal
  * handler of this thread sees it. */

@@ -10,11 +10,13 @@ struct lock reclaim_lock, reclaim_pages_lock;
 
 static void close_heap(struct heap *h) {
     relaxed_store(&h->owner_key, HEAP_CLOSED_KEY);
+    relaxed_store(&h->pool, NULL);
     for (size_t i = 0; i < DIRECT_SIZES; i++) relaxed_store(&h->by_size[i], &heap_empty.magazines[0]);
 }
 
 static void open_heap_locked(struct heap *h) {
     for (size_t i = 0; i < DIRECT_SIZES; i++) relaxed_store(&h->by_size[i], &h->magazines[size_class_of(i * GRAIN_BYTES)]);
+    relaxed_store(&h->pool, h->pool_kept);
     release_store(&h->owner_key, (uint64_t)h->owner << INDEX_OWNER_SHIFT);
 }
 

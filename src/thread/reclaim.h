@@ -1,15 +1,15 @@
 /* reclaim.h - what idle threads cache goes back to their lanes.
  *
  * A thread that sleeps cannot empty its own magazines, so another one does it, and the hit paths pay nothing for that.
- * A heap is closed by overwriting the two things in it that every hit reads after heap_seize, and that are constant
- * otherwise: owner_key (free) and by_size (malloc). Every call of the owner then misses into the slow path, where
+ * A heap is closed by overwriting the things in it of which every hit reads one after heap_seize, and that are constant
+ * otherwise: owner_key (free), by_size (malloc) and pool (zones). Every call of the owner then misses into the slow path, where
  * heap_enter sees that the heap is closed, waits for reclaim_lock, and opens it again.
  *
  *   owner                                 another thread, holding reclaim_lock
  *   1. heap_place = 0 (heap_seize)        a. closes the heap
- *   2. reads owner_key or by_size         b. membarrier
- *   3. uses the magazines                 c. reads the owner's heap_place
- *   4. heap_place = heap (heap_release)   d. membarrier; then uses the magazines
+ *   2. reads one of the three             b. membarrier
+ *   3. uses magazines or pool             c. reads the owner's heap_place
+ *   4. heap_place = heap (heap_release)   d. membarrier; then uses both
  *
  * C1  If c finds 0, the owner may be at 3 and have read before a: the heap is opened again and left alone.
  * C2  If c finds another value, the owner is not at 3: had it read before a at 2, then 1 was visible at b, and with it

@@ -190,7 +190,7 @@ static void say_foreign_free(void *unused) {
 
 static void say_zone_free(void *unused) {
     (void)unused;
-    fail_zone_free((void *)0x10);
+    fail_zone_free((void *)0x10, NULL);
 }
 
 static void fail_stops_with_one_line(void **state) {
@@ -199,7 +199,7 @@ static void fail_stops_with_one_line(void **state) {
     assert_true(is_stopped(say_double_free, NULL, "huddle: double free of 0x1230 (a 48-byte cell)\n"));
     assert_true(is_stopped(say_invalid_free, NULL, "huddle: invalid free of 0x1240: 16 bytes into a 48-byte cell\n"));
     assert_true(is_stopped(say_foreign_free, NULL, "huddle: free of 0x10, which huddle did not allocate\n"));
-    assert_true(is_stopped(say_zone_free, NULL, "huddle: free of 0x10 which is zone memory\n"));
+    assert_true(is_stopped(say_zone_free, NULL, "huddle: free of 0x10, which is zone memory\n"));
 }
 
 /* ---- memory ---- */

@@ -1,0 +1,218 @@
+#include "zone/pool.h"
+
+#include "os/fail.h"
+#include "os/system.h"
+#include "span/meta.h"
+#include "span/purge.h"
+#include "zone/tools.h"
+
+/* What a refill takes at most: half a list, and no more than a quarter of the pool. */
+static unsigned refill_count(unsigned class) {
+    size_t by_bytes = POOL_BYTES / 4 >> (CHUNK_SHIFT + class);
+    return (unsigned)max_size(1, min_size(POOL_CHUNKS / 2, by_bytes));
+}
+
+static void note_bytes(struct chunk_pool *p) {
+    shared_add(&purge_cached_bytes, p->bytes - p->noted_bytes);
+    p->noted_bytes = p->bytes;
+}
+
+static struct chunk *pop(struct chunk_pool *p, unsigned class) {
+    struct chunk *c = p->list[class].first;
+    if (unlikely(c == NULL)) return NULL;
+    p->list[class].first = c->next;
+    p->list[class].count--;
+    p->bytes -= chunk_class_bytes(class);
+    return c;
+}
+
+static bool push(struct chunk_pool *p, struct chunk *c) {
+    unsigned class = c->class;
+    size_t bytes = chunk_class_bytes(class);
+    if (c->kind != CHUNK_POOLED || p->list[class].count == POOL_CHUNKS || p->bytes + bytes > POOL_BYTES) return false;
+    c->next = p->list[class].first;
+    p->list[class].first = c;
+    p->list[class].count++;
+    p->bytes += bytes;
+    return true;
+}
+
+static unsigned recent_class(const struct chunk_pool *p) {
+    size_t bytes = p->recent_bytes;
+    return bytes >= chunk_class_bytes(FIRST_CLASS_MAX) ? FIRST_CLASS_MAX : chunk_class_of(bytes);
+}
+
+/* The pool of a heap that was seized and is open; made when there is none. */
+static struct chunk_pool *pool_of(struct heap *h) {
+    if (h == NULL) return NULL;
+    if (h->pool == NULL) {
+        h->pool_kept = meta_alloc(sizeof *h->pool);
+        relaxed_store(&h->pool, h->pool_kept);
+    }
+    return h->pool;
+}
+
+/* From the depot: one for the caller, the others for the pool. */
+NOINLINE static struct chunk *take_slow(int wanted) {
+    struct heap_use use = heap_enter();
+    struct chunk *c = NULL;
+    if (!use.is_nested) {
+        struct chunk_pool *p = tool_is_active() ? NULL : pool_of(use.heap);
+        unsigned class = wanted >= 0 ? (unsigned)wanted : p != NULL ? recent_class(p) : 0;
+        c = p != NULL ? pop(p, class) : NULL;
+        if (c == NULL) {
+            c = chunk_take(class, p != NULL ? refill_count(class) : 1);
+            struct chunk *rest = c != NULL ? c->next : NULL, *next;
+            for (; rest != NULL; rest = next) {
+                next = rest->next;
+                if (push(p, rest)) continue;
+                rest->next = NULL;
+                chunk_give(rest, false);
+            }
+        }
+        if (p != NULL) note_bytes(p);
+    }
+    heap_leave(use);
+    return c;
+}
+
+struct chunk *pool_take(int class) {
+    struct heap *h = heap_seize();
+    struct chunk_pool *p = relaxed_load(&h->pool);
+    struct chunk *c = likely(p != NULL) ? pop(p, class >= 0 ? (unsigned)class : recent_class(p)) : NULL;
+    heap_release(h);
+    return likely(c != NULL) ? c : take_slow(class);
+}
+
+struct chunk *pool_make(size_t n, size_t alignment, bool is_mapped, unsigned mapping_flags) {
+    struct heap_use use = heap_enter();
+    struct chunk *c = NULL;
+    if (!use.is_nested) c = is_mapped ? chunk_make_mapping(n, alignment, mapping_flags) : chunk_make_span(n, alignment);
+    heap_leave(use);
+    return c;
+}
+
+NOINLINE static void give_slow(struct chunk *list) {
+    struct heap_use use = heap_enter();
+    if (use.is_nested) {
+        chunk_give_nested(list);
+    } else {
+        chunk_give(list, false);
+        if (use.heap != NULL && use.heap->pool != NULL) note_bytes(use.heap->pool);
+    }
+    heap_leave(use);
+}
+
+static void note_need(struct chunk_pool *p, size_t needed_bytes) {
+    p->recent_bytes -= p->recent_bytes / 8;
+    if (needed_bytes > p->recent_bytes) p->recent_bytes = needed_bytes;
+}
+
+void pool_give(struct chunk *list, size_t needed_bytes) {
+    struct heap *h = heap_seize();
+    struct chunk_pool *p = relaxed_load(&h->pool);
+    struct chunk *rest = list;
+    if (likely(p != NULL && !tool_is_active())) {
+        if (needed_bytes != 0) note_need(p, needed_bytes);
+        struct chunk *next;
+        rest = NULL;
+        for (struct chunk *c = list; c != NULL; c = next) {
+            next = c->next;
+            if (likely(push(p, c))) continue;
+            c->next = rest;
+            rest = c;
+        }
+    }
+    heap_release(h);
+    if (unlikely(rest != NULL)) give_slow(rest);
+}
+
+void pool_give_secure(struct chunk *list, struct chunk *first, size_t needed_bytes) {
+    struct heap *h = heap_seize();
+    struct chunk_pool *p = relaxed_load(&h->pool);
+    struct chunk *rested = first;
+    if (p != NULL) {
+        rested = p->secure[p->secure_next];
+        p->secure[p->secure_next] = first;
+        p->secure_next = (p->secure_next + 1) % POOL_SECURE;
+    }
+    heap_release(h);
+    if (rested != NULL) {
+        rested->next = list;
+        list = rested;
+    }
+    if (list != NULL) pool_give(list, needed_bytes);
+}
+
+struct chunk_pool *pool_own(void) {
+    struct heap *h = heap_seize();
+    struct chunk_pool *p = relaxed_load(&h->pool);
+    heap_release(h);
+    if (likely(p != NULL)) return p;
+    struct heap_use use = heap_enter();
+    if (!use.is_nested && use.heap != NULL && !heap_is_shared(use.heap)) p = pool_of(use.heap);
+    heap_leave(use);
+    return p;
+}
+
+static size_t part_index(const void *root) {
+    return ((uintptr_t)root >> CHUNK_SHIFT) % POOL_SHARED;
+}
+
+void *pool_find_part(const void *root, uint64_t opened) {
+    struct heap *h = heap_seize();
+    struct chunk_pool *p = relaxed_load(&h->pool);
+    size_t i = part_index(root);
+    void *part = p != NULL && p->shared[i].root == root && p->shared[i].opened == opened ? p->shared[i].part : NULL;
+    heap_release(h);
+    return part;
+}
+
+void pool_note_part(const void *root, uint64_t opened, void *part) {
+    struct heap *h = heap_seize();
+    struct chunk_pool *p = relaxed_load(&h->pool);
+    size_t i = part_index(root);
+    if (p != NULL) {
+        p->shared[i].root = root;
+        p->shared[i].opened = opened;
+        p->shared[i].part = part;
+    }
+    heap_release(h);
+}
+
+void heap_flush_pool(struct heap *h) {
+    struct chunk_pool *p = h->pool_kept;
+    if (p == NULL) return;
+    for (unsigned class = 0; class < CHUNK_CLASSES; class++) {
+        if (p->list[class].first != NULL) chunk_give(p->list[class].first, false);
+        p->list[class].first = NULL;
+        p->list[class].count = 0;
+    }
+    p->bytes = 0;
+    note_bytes(p);
+}
+
+void heap_end_pool(struct heap *h) {
+    struct chunk_pool *p = h->pool_kept;
+    if (p == NULL) return;
+    for (unsigned i = 0; i < POOL_SECURE; i++) {
+        if (p->secure[i] == NULL) continue;
+        p->secure[i]->next = NULL;
+        chunk_give(p->secure[i], false);
+    }
+    relaxed_store(&h->pool, NULL);
+    h->pool_kept = NULL;
+    meta_free(p, sizeof *p);
+}
+
+void pool_check(const struct chunk_pool *p) {
+    size_t bytes = 0;
+    for (unsigned class = 0; class < CHUNK_CLASSES; class++) {
+        uint32_t count = 0;
+        for (const struct chunk *c = p->list[class].first; c != NULL; c = c->next, count++)
+            REQUIRE(c->zone == NULL && c->class == class);
+        REQUIRE(count == p->list[class].count && count <= POOL_CHUNKS); /* P1 */
+        bytes += count * chunk_class_bytes(class);
+    }
+    REQUIRE(bytes == p->bytes && bytes <= POOL_BYTES); /* P1, P2 */
+}

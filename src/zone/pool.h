@@ -1,0 +1,66 @@
+/* pool.h - a thread's chunks: taken and given back without locks, from and to the depot in batches.
+ *
+ * A part of the thread's heap: whoever has seized the heap has the pool, so that a signal handler's call never meets it half
+ * changed. A heap that is closed because its thread is idle (thread/reclaim.h) has no pool to see, and its chunks go
+ * to the depot.
+ *
+ *   P1  a list has at most POOL_CHUNKS chunks, all lists together at most POOL_BYTES
+ *   P2  `bytes` is the sum of all lists */
+#ifndef HUDDLE_ZONE_POOL_H
+#define HUDDLE_ZONE_POOL_H
+
+#include "thread/heap.h"
+#include "zone/chunk.h"
+
+enum {
+    POOL_CHUNKS = 8,
+    POOL_BYTES = 256 << 10,
+    POOL_SECURE = 16, /* closed SECURE zones whose first chunk is not used again yet */
+    POOL_SHARED = 4,  /* SHARED zones that a thread remembers its part of */
+    SCRATCH_ZONES = 2,
+    FIRST_CLASS_MAX = 4, /* 64 KiB */
+};
+
+struct chunk_pool {
+    struct {
+        struct chunk *first;
+        uint32_t count;
+    } list[CHUNK_CLASSES];
+    size_t bytes;
+    size_t recent_bytes; /* what the thread's zones needed lately: falls by an eighth with every zone */
+    size_t noted_bytes;  /* of `bytes`, what purge_cached_bytes has */
+    struct chunk *secure[POOL_SECURE];
+    uint32_t secure_next;
+    struct {
+        const void *root;
+        uint64_t opened;
+        void *part;
+    } shared[POOL_SHARED];
+    void *scratch[SCRATCH_ZONES];
+};
+
+/* One chunk: of the class, or, for class < 0, of the class of what the thread's zones needed lately. NULL when there is no
+ * memory, or in a signal handler that interrupted the allocator and finds none. */
+struct chunk *pool_take(int class);
+
+/* Memory for one object, or, with `is_mapped`, a mapping with these flags (zone/chunk.h); NULL likewise. */
+struct chunk *pool_make(size_t n, size_t alignment, bool is_mapped, unsigned mapping_flags);
+
+/* Takes back chunks and objects of a zone, and notes how many bytes it needed; 0: nothing to note. */
+void pool_give(struct chunk *list, size_t needed_bytes);
+
+/* The same of a SECURE zone, whose first chunk rests for a while. */
+void pool_give_secure(struct chunk *list, struct chunk *first, size_t needed_bytes);
+
+/* The calling thread's pool, made when it is wanted, and NULL where it has none of its own: no memory, late in its end, or
+ * in a signal handler that interrupted the allocator. Only for what other threads and handlers do not touch: the scratch
+ * zones and its address. */
+struct chunk_pool *pool_own(void);
+
+/* The thread's part of the SHARED zone `root` that was opened at `opened`, if it remembers it; and remembers it. */
+void *pool_find_part(const void *root, uint64_t opened);
+void pool_note_part(const void *root, uint64_t opened, void *part);
+
+void pool_check(const struct chunk_pool *p);
+
+#endif

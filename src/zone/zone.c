@@ -1,0 +1,271 @@
+#include "zone/zone.h"
+
+#include <errno.h>
+
+#include "base/copy.h"
+#include "os/fail.h"
+#include "zone/tools.h"
+
+enum {
+    KNOWN_FLAGS = HUDDLE_ZONE_ZERO | HUDDLE_ZONE_SHARED | HUDDLE_ZONE_FIXED | HUDDLE_ZONE_ABORT | HUDDLE_ZONE_SECURE |
+                  HUDDLE_ZONE_NODUMP | HUDDLE_ZONE_HUGE,
+    MIN_ALIGN_MAX = 4096,
+};
+
+static const huddle_zone_options_t defaults = {
+    .struct_size = sizeof defaults,
+    .min_align = ZONE_ALIGN,
+    .chunk_max = CHUNK_MAX_BYTES,
+    .large_min = ZONE_LARGE_MIN,
+};
+
+static size_t or_default(size_t value, size_t otherwise) {
+    return value != 0 ? value : otherwise;
+}
+
+static bool is_between(size_t n, size_t least, size_t most) {
+    return n >= least && n <= most;
+}
+
+/* The caller's options with the defaults in. Returns false for what makes no sense. */
+static bool complete(huddle_zone_options_t *to, const huddle_zone_options_t *from, bool is_in_place) {
+    if (from->struct_size < offsetof(huddle_zone_options_t, chunk_min)) return false;
+    *to = (huddle_zone_options_t){0};
+    copy_bytes(to, from, min_size(from->struct_size, sizeof *to));
+    to->min_align = (unsigned)or_default(to->min_align, ZONE_ALIGN);
+    to->chunk_max = or_default(to->chunk_max, max_size(to->chunk_min, CHUNK_MAX_BYTES));
+    to->large_min = or_default(to->large_min, ZONE_LARGE_MIN);
+    bool has_buffer = is_in_place || to->buffer != NULL;
+    if (to->flags & ~(unsigned)KNOWN_FLAGS) return false;
+    if (!is_power_of_two(to->min_align) || to->min_align > MIN_ALIGN_MAX) return false;
+    if (to->chunk_min != 0 && !is_between(to->chunk_min, CHUNK_MIN_BYTES, CHUNK_MAX_BYTES)) return false;
+    if (!is_between(to->chunk_max, max_size(to->chunk_min, CHUNK_MIN_BYTES), CHUNK_MAX_BYTES)) return false;
+    if (!is_between(to->large_min, CHUNK_MIN_BYTES, ZONE_LARGE_MIN) || to->limit > PTRDIFF_MAX) return false;
+    if (to->flags & HUDDLE_ZONE_FIXED && !is_in_place) return false;
+    return !(to->flags & HUDDLE_ZONE_SHARED && has_buffer);
+}
+
+void zone_tell(struct zone *z, const struct chunk *c, bool is_added) {
+    if (z->options->on_chunk == NULL) return;
+    char *start = c->base + c->start;
+    huddle_zone_t *told = z->flags & ZONE_PART ? &z->root->head : &z->head;
+    z->options->on_chunk(told, start, (size_t)(c->end - start), is_added, z->options->arg);
+}
+
+void zone_leave_chunk(struct zone *z) {
+    struct chunk *c = z->chunk;
+    c->top = z->head.cur;
+    z->used_before += (size_t)(z->head.cur - z->start);
+    if (!(z->flags & HUDDLE_ZONE_ZERO)) c->zero_from = z->head.zero_from;
+    if (c->zero_from < c->top) c->zero_from = c->top;
+}
+
+void zone_enter_chunk(struct zone *z, struct chunk *c, char *cur) {
+    z->chunk = c;
+    z->start = c->base + c->start;
+    z->head.cur = cur;
+    z->used_before -= (size_t)(cur - z->start);
+    z->packed_end = NULL;
+    z->zeroed = cur;
+    z->head.zero_from = z->flags & HUDDLE_ZONE_ZERO ? NULL : c->zero_from;
+    zone_set_end(z);
+}
+
+/* A caller's memory as a chunk, whose record lies at its start. */
+static struct chunk *make_buffer(void *memory, size_t n) {
+    char *start = (char *)round_up((uintptr_t)memory, ZONE_ALIGN), *end = (char *)round_down((uintptr_t)memory + n, ZONE_ALIGN);
+    if (start + sizeof(struct chunk) >= end) return NULL;
+    struct chunk *c = (struct chunk *)start;
+    *c = (struct chunk){.base = start, .end = end, .top = start, .zero_from = end, .kind = CHUNK_BUFFER};
+    c->start = sizeof *c;
+    return c;
+}
+
+/* Writes the zone into the chunk, after the record if it lies there. The chunk is the zone's. */
+static struct zone *start(struct chunk *c, const huddle_zone_options_t *options, unsigned flags) {
+    struct zone *z = (struct zone *)(c->base + c->start);
+    uint64_t clock = c->clock + 1;
+    zero_block(z, sizeof *z);
+    c->start += (uint32_t)sizeof *z;
+    z->options = &defaults;
+    z->max_class = CHUNK_CLASSES - 1;
+    if (unlikely(options != NULL)) {
+        if (flags & ZONE_PART) {
+            z->options = options;
+        } else {
+            huddle_zone_options_t *copy = (huddle_zone_options_t *)(c->base + c->start);
+            copy_bytes(copy, options, sizeof *copy);
+            z->options = copy;
+            c->start += (uint32_t)round_up(sizeof *copy, ZONE_ALIGN);
+        }
+        z->max_class = (uint8_t)chunk_class_of(options->chunk_max);
+        z->limit = flags & (ZONE_PART | HUDDLE_ZONE_SHARED) ? 0 : round_up(options->limit, ZONE_ALIGN);
+        z->is_slow = flags & HUDDLE_ZONE_SHARED || options->min_align != ZONE_ALIGN;
+    }
+    z->is_slow |= tool_is_active();
+    z->flags = flags;
+    z->clock = z->opened = clock;
+    z->chunk = z->base_chunk = c;
+    z->next_class = (uint8_t)min_size(c->class + 1u, z->max_class);
+    z->held = chunk_bytes(c);
+    if (c->zero_from < c->base + c->start) c->zero_from = c->base + c->start;
+    /* Nothing of a zone with mappings of its own lies elsewhere. */
+    if (flags & (HUDDLE_ZONE_NODUMP | HUDDLE_ZONE_HUGE)) c->start = (uint32_t)chunk_bytes(c);
+    zone_enter_chunk(z, c, c->base + c->start);
+    tool_forbid(z->start, (size_t)(c->end - z->start));
+    z->state = ZONE_OPEN;
+    return z;
+}
+
+/* What only zones with options need. */
+static void finish_opening(struct zone *z) {
+    const huddle_zone_options_t *o = z->options;
+    if (o->buffer != NULL) {
+        struct chunk *c = make_buffer(o->buffer, o->buffer_bytes);
+        if (c != NULL) {
+            zone_leave_chunk(z);
+            c->next = z->chunk;
+            z->held += chunk_bytes(c);
+            z->base_chunk = c;
+            zone_enter_chunk(z, c, c->base + c->start);
+            tool_forbid(z->start, (size_t)(c->end - z->start));
+        }
+    }
+    if (z->flags & HUDDLE_ZONE_SHARED) zone_share(z);
+    if (o->parent != NULL) zone_adopt(zone_from(o->parent), z);
+}
+
+static int first_class(const huddle_zone_options_t *o) {
+    if (o == NULL) return -1;
+    if (o->flags & (HUDDLE_ZONE_SECURE | HUDDLE_ZONE_NODUMP | HUDDLE_ZONE_HUGE | HUDDLE_ZONE_SHARED)) return 0;
+    if (o->chunk_min != 0) return (int)chunk_class_of(o->chunk_min);
+    return o->chunk_max < chunk_class_bytes(FIRST_CLASS_MAX) ? 0 : -1;
+}
+
+struct zone *zone_open(const huddle_zone_options_t *options, unsigned flags, int *error) {
+    huddle_zone_options_t full;
+    if (unlikely(relaxed_load(&tool_state) == TOOL_UNKNOWN)) tool_init();
+    if (unlikely(options != NULL)) {
+        if (flags & ZONE_PART) {
+            flags |= options->flags & ~(unsigned)HUDDLE_ZONE_SHARED;
+        } else {
+            if (!complete(&full, options, false)) {
+                *error = EINVAL;
+                return NULL;
+            }
+            options = &full;
+            flags |= full.flags;
+        }
+    }
+    struct chunk *c = pool_take(flags & ZONE_PART ? 0 : first_class(options));
+    *error = ENOMEM;
+    if (c == NULL) return NULL;
+    c->next = NULL;
+    c->start = 0;
+    c->is_object = false;
+    tool_allow(c->base, min_size(chunk_bytes(c), sizeof(struct zone) + sizeof full + ZONE_ALIGN), true);
+    struct zone *z = start(c, options, flags);
+    relaxed_store(&c->is_head, (flags & ZONE_PART) == 0);
+    release_store(&c->zone, &z->head);
+    if (unlikely(options != NULL)) {
+        zone_tell(z, c, true);
+        if (!(flags & ZONE_PART)) finish_opening(z);
+    }
+    return z;
+}
+
+struct zone *zone_init(void *memory, size_t n, const huddle_zone_options_t *options, int *error) {
+    static uint64_t serial; /* atomic: zones in the same memory have different clocks */
+    huddle_zone_options_t full;
+    *error = EINVAL;
+    if (unlikely(relaxed_load(&tool_state) == TOOL_UNKNOWN)) tool_init();
+    if (n < ZONE_IN_PLACE_MIN || (uintptr_t)memory + n < (uintptr_t)memory) return NULL;
+    if (!complete(&full, options != NULL ? options : &defaults, true)) return NULL;
+    struct chunk *c = make_buffer(memory, n);
+    c->clock = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED) << 32;
+    full.buffer = NULL;
+    struct zone *z = start(c, &full, full.flags);
+    z->next_class = 0;
+    if (full.chunk_min != 0) z->next_class = (uint8_t)chunk_class_of(full.chunk_min);
+    finish_opening(z);
+    return z;
+}
+
+/* All that the zone has, in one list, as nobody's; the first chunk comes last. Memory of the caller's is left out. */
+static struct chunk *gather(struct zone *z) {
+    bool is_secure = (z->flags & HUDDLE_ZONE_SECURE) != 0;
+    struct chunk *list = NULL, **end = &list, *next;
+    zone_leave_chunk(z);
+    struct chunk *parts[] = {z->objects, z->spare, z->chunk};
+    for (size_t i = 0; i < 3; i++) {
+        for (struct chunk *c = parts[i]; c != NULL; c = next) {
+            next = c->next;
+            if (unlikely(z->options->on_chunk != NULL) && c->kind != CHUNK_BUFFER) zone_tell(z, c, false);
+            if (is_secure && i != 1) {
+                char *used = c->base + c->start;
+                tool_allow(used, (size_t)(c->top - used), true);
+                zero_bytes(used, (size_t)(c->top - used));
+            }
+            if (c->kind == CHUNK_BUFFER) {
+                tool_allow(c->base, chunk_bytes(c), true);
+                continue;
+            }
+            tool_forbid(c->base + c->start, (size_t)(c->end - c->base) - c->start);
+            relaxed_store(&c->is_head, false);
+            release_store(&c->zone, NULL);
+            *end = c;
+            end = &c->next;
+        }
+    }
+    *end = NULL;
+    return list;
+}
+
+void zone_close(struct zone *z) {
+    z->is_ending = true;
+    if (unlikely(z->children != NULL || z->callbacks != NULL)) zone_end_younger(z, 0);
+    if (unlikely(z->flags & HUDDLE_ZONE_SHARED)) zone_shared_close(z);
+    if (unlikely(z->parent != NULL)) zone_leave_parent(z);
+    size_t needed = zone_used(z) + sizeof *z;
+    struct chunk *list = gather(z), *first = NULL;
+    z->state = ZONE_CLOSED;
+    z->head = (huddle_zone_t){NULL, NULL, NULL};
+    struct chunk *own = chunk_find(z);
+    if (likely(own != NULL && own->base == (char *)z)) { /* not in memory of the caller's */
+        own->clock = z->clock;
+        if (unlikely(z->flags & HUDDLE_ZONE_SECURE)) {
+            struct chunk **link = &list;
+            while (*link != own) link = &(*link)->next;
+            *link = own->next;
+            first = own;
+            first->next = NULL;
+        }
+    }
+    if (unlikely(first != NULL)) pool_give_secure(list, first, needed);
+    else if (list != NULL) pool_give(list, needed);
+}
+
+void zone_check(const struct zone *z) {
+    REQUIRE(zone_is_usable(z));
+    REQUIRE(z->start <= z->head.cur && z->head.cur <= z->head.end && z->head.end <= z->chunk->end); /* Z1 */
+    size_t used = 0, held = 0, spare = 0;
+    for (const struct chunk *c = z->chunk; c != NULL; c = c->next) {
+        held += chunk_bytes(c);
+        if (c != z->chunk) used += (size_t)(c->top - c->base) - c->start;
+        REQUIRE(c->kind == CHUNK_BUFFER || c->zone == &z->head);
+    }
+    for (const struct chunk *c = z->objects; c != NULL; c = c->next) {
+        held += chunk_bytes(c);
+        used += (size_t)(c->top - c->base);
+        REQUIRE(c->is_object && c->zone == &z->head && (c->next == NULL || c->next->clock <= c->clock)); /* Z5 */
+    }
+    for (const struct chunk *c = z->spare; c != NULL; c = c->next) spare += chunk_bytes(c);
+    REQUIRE(used == z->used_before && held + spare == z->held && spare == z->spare_bytes); /* Z2, Z3 */
+    for (const struct zone *c = z->children; c != NULL; c = c->older) {
+        REQUIRE(c->parent == z && zone_is_usable(c) && c->birth <= z->clock);
+        REQUIRE(c->older == NULL || (c->older->younger == c && c->older->birth <= c->birth));
+    }
+    for (const struct zone_callback *c = z->callbacks; c != NULL; c = c->older)
+        REQUIRE(c->time <= z->clock && (c->older == NULL || c->older->time <= c->time));
+    for (const struct zone_mark *m = z->marks; m != NULL; m = m->older) REQUIRE(m->older == NULL || m->older->id < m->id);
+}
