@@ -62,6 +62,8 @@ static huddle_zone_t *opened(struct zone *z, int error) {
 }
 
 huddle_zone_t *huddle_zone_open(const huddle_zone_options_t *options) {
+    struct zone *ready = likely(options == NULL) ? zone_open_ready() : NULL;
+    if (likely(ready != NULL)) return &ready->head;
     int error = 0;
     if (unlikely(options != NULL && options->struct_size >= offsetof(huddle_zone_options_t, on_oom) && options->parent != NULL))
         return huddle_zone_child(options->parent, options);
@@ -116,6 +118,7 @@ int huddle_zone_seal(huddle_zone_t *h) {
     if (z->state == ZONE_SEALED) return 0;
     zone_trim(z, 0);
     z->state = ZONE_SEALED;
+    z->is_plain = false;
     z->head.end = z->head.cur;
     return 0;
 }
@@ -226,6 +229,7 @@ int huddle_zone_buf_begin(huddle_zone_t *h) {
     if (z->state == ZONE_SEALED) return set_error(z, EPERM);
     if (z->is_growing || z->flags & HUDDLE_ZONE_SHARED) return set_error(z, EINVAL);
     z->is_growing = true;
+    z->is_plain = false;
     z->object = NULL;
     z->object_length = z->object_room = 0;
     return 0;

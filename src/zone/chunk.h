@@ -50,10 +50,11 @@ struct chunk {
     char *top;       /* in a zone: what is handed out ends here; of the current chunk the zone's cur says so */
     char *zero_from; /* K4 */
     uint64_t clock;  /* of a zone's first chunk: where the clock of the next zone there starts; of an object: its time */
-    uint32_t start;  /* offset from base to what may be handed out */
+    uint16_t start;  /* offset from base to what may be handed out */
     uint8_t kind, class;
     bool is_head;   /* a zone lies at its base, no part of a SHARED one */
     bool is_object; /* of one object */
+    bool is_ready;  /* nobody's: what lies at its base is a closed zone without options, to be opened again as it is */
 };
 
 _Static_assert(sizeof(struct chunk) == 64, "a line each");

@@ -28,6 +28,7 @@ static void unlock_family(struct zone *z) {
 void zone_adopt(struct zone *parent, struct zone *child) {
     lock_family(parent);
     child->parent = parent;
+    parent->is_plain = child->is_plain = false;
     child->birth = ++parent->clock;
     child->younger = NULL;
     child->older = parent->children;
@@ -52,6 +53,7 @@ uint64_t zone_on_close(struct zone *z, void (*fn)(void *arg), void *arg) {
     lock_family(z);
     *c = (struct zone_callback){.older = z->callbacks, .time = ++z->clock, .fn = fn, .arg = arg};
     z->callbacks = c;
+    z->is_plain = false;
     uint64_t number = c->time;
     unlock_family(z);
     return number;
@@ -124,6 +126,7 @@ bool zone_merge(struct zone *into, struct zone *from) {
     if (!can_merge(into, from)) return false;
     if (from->parent != NULL) zone_leave_parent(from);
     uint64_t time = ++into->clock;
+    into->is_plain = false;
     from->base_chunk->clock = from->clock;
     for (struct chunk *c = from->objects; c != NULL; c = c->next) c->clock = time;
     hand_over_family(into, from, time);

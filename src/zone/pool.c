@@ -17,31 +17,6 @@ static void note_bytes(struct chunk_pool *p) {
     p->noted_bytes = p->bytes;
 }
 
-static struct chunk *pop(struct chunk_pool *p, unsigned class) {
-    struct chunk *c = p->list[class].first;
-    if (unlikely(c == NULL)) return NULL;
-    p->list[class].first = c->next;
-    p->list[class].count--;
-    p->bytes -= chunk_class_bytes(class);
-    return c;
-}
-
-static bool push(struct chunk_pool *p, struct chunk *c) {
-    unsigned class = c->class;
-    size_t bytes = chunk_class_bytes(class);
-    if (c->kind != CHUNK_POOLED || p->list[class].count == POOL_CHUNKS || p->bytes + bytes > POOL_BYTES) return false;
-    c->next = p->list[class].first;
-    p->list[class].first = c;
-    p->list[class].count++;
-    p->bytes += bytes;
-    return true;
-}
-
-static unsigned recent_class(const struct chunk_pool *p) {
-    size_t bytes = p->recent_bytes;
-    return bytes >= chunk_class_bytes(FIRST_CLASS_MAX) ? FIRST_CLASS_MAX : chunk_class_of(bytes);
-}
-
 /* The pool of a heap that was seized and is open; made when there is none. */
 static struct chunk_pool *pool_of(struct heap *h) {
     if (h == NULL) return NULL;
@@ -58,14 +33,14 @@ NOINLINE static struct chunk *take_slow(int wanted) {
     struct chunk *c = NULL;
     if (!use.is_nested) {
         struct chunk_pool *p = tool_is_active() ? NULL : pool_of(use.heap);
-        unsigned class = wanted >= 0 ? (unsigned)wanted : p != NULL ? recent_class(p) : 0;
-        c = p != NULL ? pop(p, class) : NULL;
+        unsigned class = wanted >= 0 ? (unsigned)wanted : p != NULL ? p->recent_class : 0;
+        c = p != NULL ? pool_pop(p, class) : NULL;
         if (c == NULL) {
             c = chunk_take(class, p != NULL ? refill_count(class) : 1);
             struct chunk *rest = c != NULL ? c->next : NULL, *next;
             for (; rest != NULL; rest = next) {
                 next = rest->next;
-                if (push(p, rest)) continue;
+                if (pool_push(p, rest)) continue;
                 rest->next = NULL;
                 chunk_give(rest, false);
             }
@@ -79,7 +54,7 @@ NOINLINE static struct chunk *take_slow(int wanted) {
 struct chunk *pool_take(int class) {
     struct heap *h = heap_seize();
     struct chunk_pool *p = relaxed_load(&h->pool);
-    struct chunk *c = likely(p != NULL) ? pop(p, class >= 0 ? (unsigned)class : recent_class(p)) : NULL;
+    struct chunk *c = likely(p != NULL) ? pool_pop(p, class >= 0 ? (unsigned)class : p->recent_class) : NULL;
     heap_release(h);
     return likely(c != NULL) ? c : take_slow(class);
 }
@@ -103,22 +78,17 @@ NOINLINE static void give_slow(struct chunk *list) {
     heap_leave(use);
 }
 
-static void note_need(struct chunk_pool *p, size_t needed_bytes) {
-    p->recent_bytes -= p->recent_bytes / 8;
-    if (needed_bytes > p->recent_bytes) p->recent_bytes = needed_bytes;
-}
-
 void pool_give(struct chunk *list, size_t needed_bytes) {
     struct heap *h = heap_seize();
     struct chunk_pool *p = relaxed_load(&h->pool);
     struct chunk *rest = list;
     if (likely(p != NULL && !tool_is_active())) {
-        if (needed_bytes != 0) note_need(p, needed_bytes);
+        if (needed_bytes != 0) pool_note_need(p, needed_bytes);
         struct chunk *next;
         rest = NULL;
         for (struct chunk *c = list; c != NULL; c = next) {
             next = c->next;
-            if (likely(push(p, c))) continue;
+            if (likely(c->kind == CHUNK_POOLED && pool_push(p, c))) continue;
             c->next = rest;
             rest = c;
         }

@@ -28,6 +28,7 @@ struct chunk_pool {
     } list[CHUNK_CLASSES];
     size_t bytes;
     size_t recent_bytes; /* what the thread's zones needed lately: falls by an eighth with every zone */
+    uint32_t recent_class; /* the first chunk for as much: the smallest with room for all, at most 64 KiB */
     size_t noted_bytes;  /* of `bytes`, what purge_cached_bytes has */
     struct chunk *secure[POOL_SECURE];
     uint32_t secure_next;
@@ -38,6 +39,39 @@ struct chunk_pool {
     } shared[POOL_SHARED];
     void *scratch[SCRATCH_ZONES];
 };
+
+/* ---- the hit paths, for whoever has seized the heap ---- */
+
+static inline struct chunk *pool_pop(struct chunk_pool *p, unsigned class) {
+    struct chunk *c = p->list[class].first;
+    if (unlikely(c == NULL)) return NULL;
+    p->list[class].first = c->next;
+    p->list[class].count--;
+    p->bytes -= chunk_class_bytes(class);
+    return c;
+}
+
+/* Of a class. Returns false when there is no room. */
+static inline bool pool_push(struct chunk_pool *p, struct chunk *c) {
+    unsigned class = c->class;
+    size_t bytes = p->bytes + chunk_class_bytes(class);
+    if (unlikely(p->list[class].count == POOL_CHUNKS || bytes > POOL_BYTES)) return false;
+    c->next = p->list[class].first;
+    p->list[class].first = c;
+    p->list[class].count++;
+    p->bytes = bytes;
+    return true;
+}
+
+static inline void pool_note_need(struct chunk_pool *p, size_t bytes) {
+    size_t recent = p->recent_bytes - p->recent_bytes / 8;
+    if (bytes > recent) recent = bytes;
+    p->recent_bytes = recent;
+    if (unlikely(recent > chunk_class_bytes(p->recent_class)) && p->recent_class < FIRST_CLASS_MAX) p->recent_class++;
+    else if (unlikely(recent < chunk_class_bytes(p->recent_class) / 2) && p->recent_class != 0) p->recent_class--;
+}
+
+/* ---- for everybody ---- */
 
 /* One chunk: of the class, or, for class < 0, of the class of what the thread's zones needed lately. NULL when there is no
  * memory, or in a signal handler that interrupted the allocator and finds none. */

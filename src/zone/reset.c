@@ -82,6 +82,7 @@ struct zone_mark *zone_mark(struct zone *z, uint64_t *id) {
     m->id = *id = ++z->clock;
     m->older = z->marks;
     z->marks = m;
+    z->is_plain = false;
     return m;
 }
 

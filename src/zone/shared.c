@@ -11,7 +11,7 @@ void zone_share(struct zone *root) {
     struct zone_shared *s = (struct zone_shared *)root->start;
     tool_allow(s, sizeof *s, true);
     *s = (struct zone_shared){0};
-    c->start += (uint32_t)round_up(sizeof *s, ZONE_ALIGN);
+    c->start = (uint16_t)(c->start + round_up(sizeof *s, ZONE_ALIGN));
     zone_enter_chunk(root, c, c->base + c->start);
     root->shared = s;
 }

@@ -86,7 +86,7 @@ static struct zone *start(struct chunk *c, const huddle_zone_options_t *options,
     struct zone *z = (struct zone *)(c->base + c->start);
     uint64_t clock = c->clock + 1;
     zero_block(z, sizeof *z);
-    c->start += (uint32_t)sizeof *z;
+    c->start = (uint16_t)(c->start + sizeof *z);
     z->options = &defaults;
     z->max_class = CHUNK_CLASSES - 1;
     if (unlikely(options != NULL)) {
@@ -96,13 +96,14 @@ static struct zone *start(struct chunk *c, const huddle_zone_options_t *options,
             huddle_zone_options_t *copy = (huddle_zone_options_t *)(c->base + c->start);
             copy_bytes(copy, options, sizeof *copy);
             z->options = copy;
-            c->start += (uint32_t)round_up(sizeof *copy, ZONE_ALIGN);
+            c->start = (uint16_t)(c->start + round_up(sizeof *copy, ZONE_ALIGN));
         }
         z->max_class = (uint8_t)chunk_class_of(options->chunk_max);
         z->limit = flags & (ZONE_PART | HUDDLE_ZONE_SHARED) ? 0 : round_up(options->limit, ZONE_ALIGN);
         z->is_slow = flags & HUDDLE_ZONE_SHARED || options->min_align != ZONE_ALIGN;
     }
     z->is_slow |= tool_is_active();
+    z->is_plain = options == NULL && !tool_is_active();
     z->flags = flags;
     z->clock = z->opened = clock;
     z->chunk = z->base_chunk = c;
@@ -110,7 +111,7 @@ static struct zone *start(struct chunk *c, const huddle_zone_options_t *options,
     z->held = chunk_bytes(c);
     if (c->zero_from < c->base + c->start) c->zero_from = c->base + c->start;
     /* Nothing of a zone with mappings of its own lies elsewhere. */
-    if (flags & (HUDDLE_ZONE_NODUMP | HUDDLE_ZONE_HUGE)) c->start = (uint32_t)chunk_bytes(c);
+    if (flags & (HUDDLE_ZONE_NODUMP | HUDDLE_ZONE_HUGE)) c->start = (uint16_t)chunk_bytes(c);
     zone_enter_chunk(z, c, c->base + c->start);
     tool_forbid(z->start, (size_t)(c->end - z->start));
     z->state = ZONE_OPEN;
@@ -142,6 +143,43 @@ static int first_class(const huddle_zone_options_t *o) {
     return o->chunk_max < chunk_class_bytes(FIRST_CLASS_MAX) ? 0 : -1;
 }
 
+struct zone *zone_open_ready(void) {
+    struct heap *h = heap_seize();
+    struct chunk_pool *p = relaxed_load(&h->pool);
+    struct chunk *c = likely(p != NULL) ? p->list[p->recent_class].first : NULL;
+    if (unlikely(c == NULL || !c->is_ready)) {
+        heap_release(h);
+        return NULL;
+    }
+    pool_pop(p, p->recent_class);
+    heap_release(h);
+    struct zone *z = (struct zone *)c->base;
+    c->next = NULL;
+    z->head = (huddle_zone_t){z->start, c->end, c->zero_from};
+    z->state = ZONE_OPEN;
+    release_store(&c->zone, &z->head);
+    return z;
+}
+
+/* What zone_open_ready undoes. Returns false when the pool has no room: nothing is changed then. */
+static bool close_plain(struct zone *z) {
+    struct chunk *c = z->chunk;
+    struct heap *h = heap_seize();
+    struct chunk_pool *p = relaxed_load(&h->pool);
+    bool is_done = likely(p != NULL) && pool_push(p, c);
+    if (likely(is_done)) {
+        pool_note_need(p, (size_t)(z->head.cur - c->base));
+        c->zero_from = z->head.zero_from > z->head.cur ? z->head.zero_from : z->head.cur;
+        c->is_ready = true;
+        relaxed_store(&c->zone, NULL);
+        z->packed_end = NULL;
+        z->state = ZONE_CLOSED;
+        z->head = (huddle_zone_t){NULL, NULL, NULL};
+    }
+    heap_release(h);
+    return is_done;
+}
+
 struct zone *zone_open(const huddle_zone_options_t *options, unsigned flags, int *error) {
     huddle_zone_options_t full;
     if (unlikely(relaxed_load(&tool_state) == TOOL_UNKNOWN)) tool_init();
@@ -162,7 +200,7 @@ struct zone *zone_open(const huddle_zone_options_t *options, unsigned flags, int
     if (c == NULL) return NULL;
     c->next = NULL;
     c->start = 0;
-    c->is_object = false;
+    c->is_object = c->is_ready = false;
     tool_allow(c->base, min_size(chunk_bytes(c), sizeof(struct zone) + sizeof full + ZONE_ALIGN), true);
     struct zone *z = start(c, options, flags);
     relaxed_store(&c->is_head, (flags & ZONE_PART) == 0);
@@ -222,6 +260,7 @@ static struct chunk *gather(struct zone *z) {
 }
 
 void zone_close(struct zone *z) {
+    if (likely(z->is_plain) && likely(close_plain(z))) return;
     z->is_ending = true;
     if (unlikely(z->children != NULL || z->callbacks != NULL)) zone_end_younger(z, 0);
     if (unlikely(z->flags & HUDDLE_ZONE_SHARED)) zone_shared_close(z);

@@ -83,6 +83,7 @@ struct zone {
     uint32_t surplus_resets;
     uint8_t next_class, max_class;
     bool is_slow, is_growing, is_ending;
+    bool is_plain; /* no options, one chunk, and nothing but allocations since it was opened: closed and opened in a few steps */
     struct zone_shared *shared; /* of a SHARED zone */
     struct zone *root, *next_part; /* of a part */
     const void *thread;
@@ -109,6 +110,9 @@ static inline size_t zone_grain(const struct zone *z) {
 }
 
 /* ---- zone.c ---- */
+
+/* A zone without options where a closed one of the kind lies ready in the thread's pool, or NULL. */
+struct zone *zone_open_ready(void);
 
 /* NULL options are the defaults. NULL: *error is ENOMEM or EINVAL. `flags` are added: ZONE_PART. */
 struct zone *zone_open(const huddle_zone_options_t *options, unsigned flags, int *error);
