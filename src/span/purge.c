@@ -232,7 +232,7 @@ void purge_poll(size_t bytes) {
     uint64_t late = relaxed_load(&last_tick_ms) + purge_ms / 2 * (is_helped ? HELPER_LATE : 1);
     bool is_due = os_time_ms() >= late;
     if ((!is_due && !is_wanted) || !lock_try(&purge_lock, RANK_PURGE)) return;
-    is_due = is_due && !(is_wanted && os_thread_start(help, "huddle"));
+    is_due = !(is_wanted && os_thread_start(help, "huddle")) && is_due;
     if (is_due) tick();
     lock_release(&purge_lock, RANK_PURGE);
     if (is_due && purge_depot != NULL) purge_depot();

@@ -259,8 +259,7 @@ static struct chunk *gather(struct zone *z) {
     return list;
 }
 
-void zone_close(struct zone *z) {
-    if (likely(z->is_plain) && likely(close_plain(z))) return;
+NOINLINE static void close_full(struct zone *z) {
     z->is_ending = true;
     if (unlikely(z->children != NULL || z->callbacks != NULL)) zone_end_younger(z, 0);
     if (unlikely(z->flags & HUDDLE_ZONE_SHARED)) zone_shared_close(z);
@@ -282,6 +281,10 @@ void zone_close(struct zone *z) {
     }
     if (unlikely(first != NULL)) pool_give_secure(list, first, needed);
     else if (list != NULL) pool_give(list, needed);
+}
+
+void zone_close(struct zone *z) {
+    if (unlikely(!z->is_plain || !close_plain(z))) close_full(z);
 }
 
 void zone_check(const struct zone *z) {
