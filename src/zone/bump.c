@@ -98,7 +98,7 @@ static bool admit(struct zone *z, struct chunk *c) {
 
 static void own(struct zone *z, struct chunk *c) {
     z->held += chunk_bytes(c);
-    z->is_plain = c->is_ready = c->is_head = false;
+    z->is_plain = c->is_head = false;
     tool_forbid(c->base, chunk_bytes(c));
     release_store(&c->zone, &z->head);
     zone_tell(z, c, true);

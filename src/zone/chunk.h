@@ -54,7 +54,6 @@ struct chunk {
     uint8_t kind, class;
     bool is_head;   /* a zone lies at its base, no part of a SHARED one */
     bool is_object; /* of one object */
-    bool is_ready;  /* nobody's: what lies at its base is a closed zone without options, to be opened again as it is */
 };
 
 _Static_assert(sizeof(struct chunk) == 64, "a line each");

@@ -153,6 +153,11 @@ void pool_note_part(const void *root, uint64_t opened, void *part) {
 void heap_flush_pool(struct heap *h) {
     struct chunk_pool *p = h->pool_kept;
     if (p == NULL) return;
+    for (; p->ready_count != 0; p->ready_count--) {
+        struct chunk *c = p->ready[p->ready_count - 1];
+        c->next = NULL;
+        chunk_give(c, false);
+    }
     for (unsigned class = 0; class < CHUNK_CLASSES; class++) {
         if (p->list[class].first != NULL) chunk_give(p->list[class].first, false);
         p->list[class].first = NULL;

@@ -4,7 +4,7 @@
  * changed. A heap that is closed because its thread is idle (thread/reclaim.h) has no pool to see, and its chunks go
  * to the depot.
  *
- *   P1  a list has at most POOL_CHUNKS chunks, all lists together at most POOL_BYTES
+ *   P1  a list has at most POOL_CHUNKS chunks, all lists together at most POOL_BYTES; beside them there are those in `ready`
  *   P2  `bytes` is the sum of all lists */
 #ifndef HUDDLE_ZONE_POOL_H
 #define HUDDLE_ZONE_POOL_H
@@ -15,6 +15,7 @@
 enum {
     POOL_CHUNKS = 8,
     POOL_BYTES = 256 << 10,
+    POOL_READY = 4,
     POOL_SECURE = 16, /* closed SECURE zones whose first chunk is not used again yet */
     POOL_SHARED = 4,  /* SHARED zones that a thread remembers its part of */
     SCRATCH_ZONES = 2,
@@ -22,6 +23,8 @@ enum {
 };
 
 struct chunk_pool {
+    uint32_t ready_count;
+    struct chunk *ready[POOL_READY]; /* with a closed zone without options at their base, to be opened as it is */
     struct {
         struct chunk *first;
         uint32_t count;

@@ -146,35 +146,35 @@ static int first_class(const huddle_zone_options_t *o) {
 struct zone *zone_open_ready(void) {
     struct heap *h = heap_seize();
     struct chunk_pool *p = relaxed_load(&h->pool);
-    struct chunk *c = likely(p != NULL) ? p->list[p->recent_class].first : NULL;
-    if (unlikely(c == NULL || !c->is_ready)) {
+    if (unlikely(p == NULL || p->ready_count == 0)) {
         heap_release(h);
         return NULL;
     }
-    pool_pop(p, p->recent_class);
+    struct chunk *c = p->ready[--p->ready_count];
     heap_release(h);
     struct zone *z = (struct zone *)c->base;
-    c->next = NULL;
-    z->head = (huddle_zone_t){z->start, c->end, c->zero_from};
+    z->head.cur = z->start;
+    z->head.end = c->end;
+    z->head.zero_from = c->zero_from;
     z->state = ZONE_OPEN;
     release_store(&c->zone, &z->head);
     return z;
 }
 
-/* What zone_open_ready undoes. Returns false when the pool has no room: nothing is changed then. */
+/* What zone_open_ready undoes. Returns false when there are enough such zones: nothing is changed then. */
 static bool close_plain(struct zone *z) {
     struct chunk *c = z->chunk;
     struct heap *h = heap_seize();
     struct chunk_pool *p = relaxed_load(&h->pool);
-    bool is_done = likely(p != NULL) && pool_push(p, c);
+    bool is_done = likely(p != NULL) && p->ready_count < POOL_READY && c->class == p->recent_class;
     if (likely(is_done)) {
-        pool_note_need(p, (size_t)(z->head.cur - c->base));
-        c->zero_from = z->head.zero_from > z->head.cur ? z->head.zero_from : z->head.cur;
-        c->is_ready = true;
+        if (c->class != 0) pool_note_need(p, (size_t)(z->head.cur - c->base));
+        c->zero_from = z->head.cur > z->head.zero_from ? z->head.cur : z->head.zero_from;
         relaxed_store(&c->zone, NULL);
         z->packed_end = NULL;
         z->state = ZONE_CLOSED;
-        z->head = (huddle_zone_t){NULL, NULL, NULL};
+        z->head.cur = z->head.end = NULL;
+        p->ready[p->ready_count++] = c;
     }
     heap_release(h);
     return is_done;
@@ -200,7 +200,7 @@ struct zone *zone_open(const huddle_zone_options_t *options, unsigned flags, int
     if (c == NULL) return NULL;
     c->next = NULL;
     c->start = 0;
-    c->is_object = c->is_ready = false;
+    c->is_object = false;
     tool_allow(c->base, min_size(chunk_bytes(c), sizeof(struct zone) + sizeof full + ZONE_ALIGN), true);
     struct zone *z = start(c, options, flags);
     relaxed_store(&c->is_head, (flags & ZONE_PART) == 0);
