@@ -207,6 +207,7 @@ void purge_defer(bool deferred) {
 
 static bool is_help_wanted(void) {
     if (relaxed_load(&options.helper) == 0) return false;
+    if (&depot_bytes != NULL && relaxed_load(&depot_bytes) >= HELPER_CACHED) return true;
     return kept_units() >= HELPER_UNITS || relaxed_load(&purge_cached_bytes) >= HELPER_CACHED ||
            relaxed_load(&cells_bytes) >= HELPER_CELLS;
 }

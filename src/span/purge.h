@@ -52,6 +52,9 @@ bool purge_pages(void) __attribute__((weak));
 /* zone/'s, absent likewise: gives back chunks that no zone took since the last call. Returns whether there are others. */
 bool purge_depot(void) __attribute__((weak));
 
+/* Likewise: bytes of these chunks; relaxed. */
+extern size_t depot_bytes __attribute__((weak));
+
 /* While it is true purge_poll does nothing: what becomes free waits for the next tick. */
 void purge_defer(bool is_deferred);
 

@@ -23,16 +23,27 @@ static struct region *retired;
 
 static bool is_scarce; /* relaxed */
 
-static void *take_locked(size_t units, size_t alignment, size_t *clean) {
-    for (int wish = REGION_DIRTY; wish <= REGION_ANY; wish++) {
-        for (struct region *r = span_regions; r != NULL; r = r->next) {
-            int i = region_find_locked(r, units, alignment, (enum region_wish)wish);
-            if (i < 0) continue;
-            *clean = region_take_locked(r, (size_t)i, units);
-            return r->base + (size_t)i * UNIT_BYTES;
-        }
+static void *take_wished_locked(size_t units, size_t alignment, enum region_wish wish, size_t *clean) {
+    for (struct region *r = span_regions; r != NULL; r = r->next) {
+        int i = region_find_locked(r, units, alignment, wish);
+        if (i < 0) continue;
+        *clean = region_take_locked(r, (size_t)i, units);
+        return r->base + (size_t)i * UNIT_BYTES;
     }
     return NULL;
+}
+
+static void *take(size_t units, size_t alignment, size_t *clean) {
+    lock_take(&span_lock, RANK_SPAN);
+    void *p = take_wished_locked(units, alignment, REGION_DIRTY, clean);
+    lock_release(&span_lock, RANK_SPAN);
+    if (p != NULL) return p;
+    bool is_more = span_take_back != NULL && span_take_back(units * UNIT_BYTES);
+    lock_take(&span_lock, RANK_SPAN);
+    if (is_more) p = take_wished_locked(units, alignment, REGION_DIRTY, clean);
+    if (p == NULL) p = take_wished_locked(units, alignment, REGION_ANY, clean);
+    lock_release(&span_lock, RANK_SPAN);
+    return p;
 }
 
 /* A retired region to use again, or a new record; NULL when there is no memory. */
@@ -137,10 +148,8 @@ static bool grow(size_t units, size_t alignment) {
 void *span_alloc(size_t units, size_t alignment, bool *is_zero) {
     ASSERT(units != 0 && units <= REGION_UNITS);
     for (;;) {
-        lock_take(&span_lock, RANK_SPAN);
         size_t clean;
-        void *p = take_locked(units, alignment, &clean);
-        lock_release(&span_lock, RANK_SPAN);
+        void *p = take(units, alignment, &clean);
         if (p != NULL) {
             *is_zero = clean == units;
             purge_note_taken(clean);

@@ -22,6 +22,10 @@ extern struct region *span_regions;
  * memory is known to read as zero. The descriptors are the caller's to write. */
 void *span_alloc(size_t units, size_t alignment, bool *is_zero);
 
+/* zone/'s, absent where only the layers below it are linked: frees spans that are kept for zones, if they are so many bytes
+ * or more. Called, with no lock held, before memory is taken that has to be faulted in. */
+bool span_take_back(size_t bytes) __attribute__((weak));
+
 /* Takes units back; the descriptors are written already (an owner that nobody answers to). They are dirty. */
 void span_free(void *p, size_t units);
 

@@ -2,6 +2,8 @@
 #include "zone/tools.h"
 #include "zone/zone.h"
 
+enum { SPARE_CHUNKS = 8 };
+
 /* ---- the current chunk ---- */
 
 /* Up to where the current chunk may be handed out. */
@@ -87,12 +89,18 @@ static struct chunk *make_mapping(const struct zone *z, size_t n, size_t align) 
                                          (z->flags & HUDDLE_ZONE_HUGE ? MAPPING_HUGE : 0u));
 }
 
+/* What the zone had for itself, or could not have. */
+static void give_back(struct chunk *c) {
+    struct chunk_batch b = {.others = NULL};
+    chunk_add(&b, c);
+    pool_give(&b, NULL, 0);
+}
+
 /* A new chunk or object for the zone; a part of a SHARED zone may not have it when the limit is reached. */
 static bool admit(struct zone *z, struct chunk *c) {
     if (c == NULL) return false;
-    c->next = NULL;
     if (zone_shared_take(z, chunk_bytes(c))) return true;
-    pool_give(c, 0);
+    give_back(c);
     return false;
 }
 
@@ -107,7 +115,7 @@ static void own(struct zone *z, struct chunk *c) {
 /* Memory of its own for one object: of a class when it is small, to share a unit with others. */
 static char *make_object(struct zone *z, size_t align, size_t n, bool *is_zero) {
     bool is_piece = max_size(n, align) <= chunk_class_bytes(CHUNK_PIECE_CLASSES - 1) && !is_mapped(z);
-    struct chunk *c = is_piece       ? pool_take((int)chunk_class_of(max_size(n, align)))
+    struct chunk *c = is_piece       ? pool_take((int)chunk_class_of(max_size(n, align)), 1)
                       : is_mapped(z) ? make_mapping(z, n, align)
                                      : pool_make(n, align, false, 0);
     if (!admit(z, c)) return NULL;
@@ -138,11 +146,28 @@ static struct chunk *take_spare(struct zone *z, size_t n) {
     return NULL;
 }
 
+/* Chunks that the depot gave beyond the one that was needed: a zone with many gets several at a time. */
+static void keep_spare(struct zone *z, struct chunk *list) {
+    struct chunk *next;
+    for (struct chunk *c = list; c != NULL; c = next) {
+        next = c->next;
+        c->start = 0;
+        c->is_object = false;
+        c->top = c->base;
+        c->next = z->spare;
+        z->spare = c;
+        z->spare_bytes += chunk_bytes(c);
+        own(z, c);
+    }
+}
+
 static struct chunk *new_chunk(struct zone *z, size_t n) {
     size_t class = max_size(z->next_class, chunk_class_of(n)), bytes = chunk_class_bytes((unsigned)class);
-    struct chunk *c = is_mapped(z) ? make_mapping(z, bytes, UNIT_BYTES) : pool_take((int)class);
-    if (c == NULL && !is_mapped(z) && class > chunk_class_of(n)) c = pool_take((int)chunk_class_of(n));
+    size_t many = z->flags & ZONE_PART ? 1 : min_size(1 + z->held / bytes / 4, SPARE_CHUNKS);
+    struct chunk *c = is_mapped(z) ? make_mapping(z, bytes, UNIT_BYTES) : pool_take((int)class, (unsigned)many);
+    if (c == NULL && !is_mapped(z) && class > chunk_class_of(n)) c = pool_take((int)chunk_class_of(n), 1);
     if (!admit(z, c)) return NULL;
+    if (c->next != NULL && !is_mapped(z)) keep_spare(z, c->next);
     c->start = 0;
     c->is_object = false;
     if (z->next_class < z->max_class) z->next_class++;
@@ -278,9 +303,8 @@ void zone_drop_object(struct zone *z) {
     }
     release_store(&c->zone, NULL);
     c->is_object = false;
-    c->next = NULL;
     zone_shared_give(z, chunk_bytes(c));
-    pool_give(c, 0);
+    give_back(c);
     zone_set_end(z);
 }
 

@@ -33,7 +33,7 @@ static struct {
 } depot[CHUNK_CLASSES];
 
 struct lock depot_lock;
-static size_t depot_bytes; /* K3 */
+size_t depot_bytes; /* K3 */
 
 /* Chunks given by signal handlers: pushed with release (chunk_give_nested), taken whole with acquire
  * (take_nested_locked). */
@@ -186,20 +186,13 @@ static void destroy_whole(struct chunk *c) {
 
 /* ---- the depot ---- */
 
-static void push_locked(struct chunk *c) {
-    c->next = depot[c->class].first;
-    depot[c->class].first = c;
-    depot[c->class].count++;
-    depot_bytes += chunk_bytes(c);
-}
-
 static struct chunk *pop_locked(unsigned class) {
     struct chunk *c = depot[class].first;
     if (c == NULL) return NULL;
     depot[class].first = c->next;
     depot[class].count--;
     depot[class].low = (uint32_t)min_size(depot[class].low, depot[class].count);
-    depot_bytes -= chunk_bytes(c);
+    relaxed_store(&depot_bytes, depot_bytes - chunk_bytes(c));
     return c;
 }
 
@@ -271,24 +264,41 @@ static void empty_locked(struct leavings *left) {
     }
 }
 
-static void give_locked(struct chunk *list, bool is_final, struct leavings *left) {
-    if (tool_is_active() && depot_bytes > DEPOT_BYTES / 2) empty_locked(left);
+static void release_list_locked(struct chunk *list, struct leavings *left) {
     struct chunk *next;
     for (struct chunk *c = list; c != NULL; c = next) {
         next = c->next;
-        bool is_kept = !is_final && c->kind == CHUNK_POOLED && depot_bytes + chunk_bytes(c) <= DEPOT_BYTES;
-        if (!is_kept) release_locked(c, left);
-        else push_locked(c);
+        release_locked(c, left);
+    }
+}
+
+static void give_locked(const struct chunk_batch *b, struct leavings *left) {
+    if (tool_is_active() && depot_bytes > DEPOT_BYTES / 2) empty_locked(left);
+    bool is_kept = relaxed_load(&options.purge_ms) != 0;
+    release_list_locked(b->others, left);
+    for (unsigned class = 0; class < CHUNK_CLASSES; class++) {
+        size_t count = b->class[class].count, bytes = count << (CHUNK_SHIFT + class);
+        if (count == 0) continue;
+        if (!is_kept || depot_bytes + bytes > DEPOT_BYTES) {
+            release_list_locked(b->class[class].first, left);
+            continue;
+        }
+        b->class[class].last->next = depot[class].first;
+        depot[class].first = b->class[class].first;
+        depot[class].count += (uint32_t)count;
+        relaxed_store(&depot_bytes, depot_bytes + bytes);
     }
 }
 
 static void take_nested_locked(struct leavings *left) {
-    if (unlikely(relaxed_load(&nested) != NULL)) give_locked(__atomic_exchange_n(&nested, NULL, __ATOMIC_ACQUIRE), false, left);
-}
-
-/* For the reports and the helper thread. */
-static void note_bytes(size_t before) {
-    shared_add(&purge_cached_bytes, depot_bytes - before);
+    if (likely(relaxed_load(&nested) == NULL)) return;
+    struct chunk_batch b = {.others = NULL};
+    struct chunk *next;
+    for (struct chunk *c = __atomic_exchange_n(&nested, NULL, __ATOMIC_ACQUIRE); c != NULL; c = next) {
+        next = c->next;
+        chunk_add(&b, c);
+    }
+    give_locked(&b, left);
 }
 
 struct chunk *chunk_take(unsigned class, unsigned most) {
@@ -297,7 +307,6 @@ struct chunk *chunk_take(unsigned class, unsigned most) {
     for (;;) {
         struct chunk *list = NULL;
         lock_take(&depot_lock, RANK_DEPOT);
-        size_t before = depot_bytes;
         take_nested_locked(&left);
         if (made != NULL) link_unit_locked(made);
         for (unsigned i = 0; i < most; i++) {
@@ -306,7 +315,6 @@ struct chunk *chunk_take(unsigned class, unsigned most) {
             c->next = list;
             list = c;
         }
-        note_bytes(before);
         lock_release(&depot_lock, RANK_DEPOT);
         finish_leavings(&left);
         left = (struct leavings){NULL, NULL};
@@ -317,22 +325,21 @@ struct chunk *chunk_take(unsigned class, unsigned most) {
     }
 }
 
-void chunk_give(struct chunk *list, bool is_final) {
+void chunk_give(const struct chunk_batch *b) {
     struct leavings left = {NULL, NULL};
-    is_final = is_final || relaxed_load(&options.purge_ms) == 0;
     lock_take(&depot_lock, RANK_DEPOT);
     size_t before = depot_bytes;
     take_nested_locked(&left);
-    give_locked(list, is_final, &left);
+    give_locked(b, &left);
     size_t more = depot_bytes > before ? depot_bytes - before : 0;
-    note_bytes(before);
     if (HUDDLE_AUDIT) depot_check();
     lock_release(&depot_lock, RANK_DEPOT);
     finish_leavings(&left);
     if (more != 0) purge_poll(more);
 }
 
-void chunk_give_nested(struct chunk *list) {
+static void push_nested(struct chunk *list) {
+    if (list == NULL) return;
     struct chunk *last = list;
     while (last->next != NULL) last = last->next;
     struct chunk *first = relaxed_load(&nested);
@@ -340,10 +347,14 @@ void chunk_give_nested(struct chunk *list) {
     while (!__atomic_compare_exchange_n(&nested, &first, list, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
+void chunk_give_nested(const struct chunk_batch *b) {
+    push_nested(b->others);
+    for (unsigned class = 0; class < CHUNK_CLASSES; class++) push_nested(b->class[class].first);
+}
+
 bool depot_age(bool all) {
     struct leavings left = {NULL, NULL};
     lock_take(&depot_lock, RANK_DEPOT);
-    size_t before = depot_bytes;
     take_nested_locked(&left);
     if (all) empty_locked(&left);
     for (unsigned class = 0; class < CHUNK_CLASSES && !tool_is_active(); class++) {
@@ -351,7 +362,6 @@ bool depot_age(bool all) {
         depot[class].low = depot[class].count;
     }
     bool is_left = depot_bytes != 0;
-    note_bytes(before);
     lock_release(&depot_lock, RANK_DEPOT);
     finish_leavings(&left);
     return is_left;
@@ -359,6 +369,12 @@ bool depot_age(bool all) {
 
 bool purge_depot(void) {
     return depot_age(false);
+}
+
+bool span_take_back(size_t bytes) {
+    if (relaxed_load(&depot_bytes) < bytes || tool_is_active()) return false;
+    depot_age(true);
+    return true;
 }
 
 void chunk_each_head(bool (*fn)(struct huddle_zone *z, void *arg), void *arg) {

@@ -33,7 +33,7 @@ enum {
     CHUNK_MAX_BYTES = CHUNK_MIN_BYTES << (CHUNK_CLASSES - 1),
     CHUNK_PIECE_CLASSES = UNIT_SHIFT - CHUNK_SHIFT, /* below it chunks are pieces of a unit */
     CHUNK_WHOLE = 0xff,                             /* as a descriptor's magazine: the unit has one record */
-    DEPOT_BYTES = 16 << 20,
+    DEPOT_BYTES = 32 << 20,
 };
 
 enum chunk_kind {
@@ -82,15 +82,36 @@ static inline size_t chunk_bytes(const struct chunk *c) {
 /* The chunk or object that any 64-bit value lies in, or NULL. */
 struct chunk *chunk_find(const void *address);
 
-/* 1 to `most` chunks of the class from the depot, linked, or NULL. */
+/* 1 to `most` chunks of the class, linked, or NULL: from the depot, or one or more new ones. */
 struct chunk *chunk_take(unsigned class, unsigned most);
 
-/* Gives a list of chunks and objects to the depot; what is not of a class, or for what it is full, or all if `is_final`,
- * goes back to the spans or the system. */
-void chunk_give(struct chunk *list, bool is_final);
+/* Chunks by class, and what is of none. */
+struct chunk_batch {
+    struct {
+        struct chunk *first, *last;
+        uint32_t count;
+    } class[CHUNK_CLASSES];
+    struct chunk *others;
+};
+
+static inline void chunk_add(struct chunk_batch *b, struct chunk *c) {
+    if (unlikely(c->kind != CHUNK_POOLED)) {
+        c->next = b->others;
+        b->others = c;
+        return;
+    }
+    c->next = b->class[c->class].first;
+    if (c->next == NULL) b->class[c->class].last = c;
+    b->class[c->class].first = c;
+    b->class[c->class].count++;
+}
+
+/* Gives chunks and objects to the depot; what is of no class, and what it has no room for, goes back to the spans or the
+ * system. */
+void chunk_give(const struct chunk_batch *b);
 
 /* For a signal handler that interrupted the allocator: the next chunk_take or chunk_give does the rest. Lock-free. */
-void chunk_give_nested(struct chunk *list);
+void chunk_give_nested(const struct chunk_batch *b);
 
 /* A span for an object of n bytes at a multiple of `alignment`, or NULL. */
 struct chunk *chunk_make_span(size_t n, size_t alignment);
@@ -99,6 +120,9 @@ enum mapping_flags { MAPPING_PLAIN = 0, MAPPING_NODUMP = 1, MAPPING_HUGE = 2 };
 
 /* A mapping of at least n bytes at a multiple of `alignment`, or NULL. */
 struct chunk *chunk_make_mapping(size_t n, size_t alignment, unsigned flags);
+
+/* Bytes of the chunks in the depot; relaxed. */
+extern size_t depot_bytes;
 
 /* Gives the spans what nobody took from the depot since the last call, or all. Returns whether the depot holds any. */
 bool depot_age(bool all);

@@ -27,23 +27,27 @@ static struct chunk_pool *pool_of(struct heap *h) {
     return h->pool;
 }
 
-/* From the depot: one for the caller, the others for the pool. */
-NOINLINE static struct chunk *take_slow(int wanted) {
+/* From the depot: for the caller; or, when it wants one, also some for the pool. */
+NOINLINE static struct chunk *take_slow(int wanted, unsigned most) {
     struct heap_use use = heap_enter();
     struct chunk *c = NULL;
     if (!use.is_nested) {
         struct chunk_pool *p = tool_is_active() ? NULL : pool_of(use.heap);
         unsigned class = wanted >= 0 ? (unsigned)wanted : p != NULL ? p->recent_class : 0;
         c = p != NULL ? pool_pop(p, class) : NULL;
-        if (c == NULL) {
-            c = chunk_take(class, p != NULL ? refill_count(class) : 1);
-            struct chunk *rest = c != NULL ? c->next : NULL, *next;
-            for (; rest != NULL; rest = next) {
-                next = rest->next;
-                if (pool_push(p, rest)) continue;
-                rest->next = NULL;
-                chunk_give(rest, false);
+        if (c != NULL) {
+            c->next = NULL;
+        } else if (p == NULL || most > 1) {
+            c = chunk_take(class, p != NULL ? most : 1);
+        } else if ((c = chunk_take(class, refill_count(class))) != NULL) {
+            struct chunk_batch rest = {.others = NULL};
+            struct chunk *next = c->next;
+            c->next = NULL;
+            for (struct chunk *r = next; r != NULL; r = next) {
+                next = r->next;
+                if (!pool_push(p, r)) chunk_add(&rest, r);
             }
+            if (rest.class[class].count != 0) chunk_give(&rest);
         }
         if (p != NULL) note_bytes(p);
     }
@@ -51,12 +55,14 @@ NOINLINE static struct chunk *take_slow(int wanted) {
     return c;
 }
 
-struct chunk *pool_take(int class) {
+struct chunk *pool_take(int class, unsigned most) {
     struct heap *h = heap_seize();
     struct chunk_pool *p = relaxed_load(&h->pool);
     struct chunk *c = likely(p != NULL) ? pool_pop(p, class >= 0 ? (unsigned)class : p->recent_class) : NULL;
     heap_release(h);
-    return likely(c != NULL) ? c : take_slow(class);
+    if (unlikely(c == NULL)) return take_slow(class, most);
+    c->next = NULL;
+    return c;
 }
 
 struct chunk *pool_make(size_t n, size_t alignment, bool is_mapped, unsigned mapping_flags) {
@@ -67,51 +73,53 @@ struct chunk *pool_make(size_t n, size_t alignment, bool is_mapped, unsigned map
     return c;
 }
 
-NOINLINE static void give_slow(struct chunk *list) {
+NOINLINE static void give_slow(const struct chunk_batch *b) {
     struct heap_use use = heap_enter();
     if (use.is_nested) {
-        chunk_give_nested(list);
+        chunk_give_nested(b);
     } else {
-        chunk_give(list, false);
+        chunk_give(b);
         if (use.heap != NULL && use.heap->pool != NULL) note_bytes(use.heap->pool);
     }
     heap_leave(use);
 }
 
-void pool_give(struct chunk *list, size_t needed_bytes) {
-    struct heap *h = heap_seize();
-    struct chunk_pool *p = relaxed_load(&h->pool);
-    struct chunk *rest = list;
-    if (likely(p != NULL && !tool_is_active())) {
-        if (needed_bytes != 0) pool_note_need(p, needed_bytes);
-        struct chunk *next;
-        rest = NULL;
-        for (struct chunk *c = list; c != NULL; c = next) {
+/* Moves from the batch to the pool what there is room for. Returns whether something is left. */
+static bool push_batch(struct chunk_pool *p, struct chunk_batch *b) {
+    bool is_left = b->others != NULL;
+    for (unsigned class = 0; class < CHUNK_CLASSES; class++) {
+        struct chunk *c = b->class[class].first, *next;
+        if (c == NULL) continue;
+        for (; c != NULL; c = next, b->class[class].count--) {
             next = c->next;
-            if (likely(c->kind == CHUNK_POOLED && pool_push(p, c))) continue;
-            c->next = rest;
-            rest = c;
+            if (!pool_push(p, c)) break;
         }
+        b->class[class].first = c;
+        is_left |= c != NULL;
     }
-    heap_release(h);
-    if (unlikely(rest != NULL)) give_slow(rest);
+    return is_left;
 }
 
-void pool_give_secure(struct chunk *list, struct chunk *first, size_t needed_bytes) {
+/* Puts the chunk to rest. Returns the one whose time is over, or NULL. */
+static struct chunk *rest(struct chunk_pool *p, struct chunk *c) {
+    struct chunk *rested = p->secure[p->secure_next];
+    p->secure[p->secure_next] = c;
+    p->secure_next = (p->secure_next + 1) % POOL_SECURE;
+    return rested;
+}
+
+void pool_give(struct chunk_batch *b, struct chunk *rested, size_t needed_bytes) {
     struct heap *h = heap_seize();
     struct chunk_pool *p = relaxed_load(&h->pool);
-    struct chunk *rested = first;
-    if (p != NULL) {
-        rested = p->secure[p->secure_next];
-        p->secure[p->secure_next] = first;
-        p->secure_next = (p->secure_next + 1) % POOL_SECURE;
+    if (rested != NULL && p != NULL) rested = rest(p, rested);
+    if (rested != NULL) chunk_add(b, rested);
+    bool is_left = true;
+    if (likely(p != NULL && !tool_is_active())) {
+        if (needed_bytes != 0) pool_note_need(p, needed_bytes);
+        is_left = push_batch(p, b);
     }
     heap_release(h);
-    if (rested != NULL) {
-        rested->next = list;
-        list = rested;
-    }
-    if (list != NULL) pool_give(list, needed_bytes);
+    if (is_left) give_slow(b);
 }
 
 struct chunk_pool *pool_own(void) {
@@ -153,28 +161,21 @@ void pool_note_part(const void *root, uint64_t opened, void *part) {
 void heap_flush_pool(struct heap *h) {
     struct chunk_pool *p = h->pool_kept;
     if (p == NULL) return;
-    for (; p->ready_count != 0; p->ready_count--) {
-        struct chunk *c = p->ready[p->ready_count - 1];
-        c->next = NULL;
-        chunk_give(c, false);
-    }
-    for (unsigned class = 0; class < CHUNK_CLASSES; class++) {
-        if (p->list[class].first != NULL) chunk_give(p->list[class].first, false);
-        p->list[class].first = NULL;
-        p->list[class].count = 0;
-    }
-    p->bytes = 0;
+    struct chunk_batch b = {.others = NULL};
+    while (p->ready_count != 0) chunk_add(&b, p->ready[--p->ready_count]);
+    for (unsigned class = 0; class < CHUNK_CLASSES; class++)
+        for (struct chunk *c; (c = pool_pop(p, class)) != NULL;) chunk_add(&b, c);
+    chunk_give(&b);
     note_bytes(p);
 }
 
 void heap_end_pool(struct heap *h) {
     struct chunk_pool *p = h->pool_kept;
     if (p == NULL) return;
-    for (unsigned i = 0; i < POOL_SECURE; i++) {
-        if (p->secure[i] == NULL) continue;
-        p->secure[i]->next = NULL;
-        chunk_give(p->secure[i], false);
-    }
+    struct chunk_batch b = {.others = NULL};
+    for (unsigned i = 0; i < POOL_SECURE; i++)
+        if (p->secure[i] != NULL) chunk_add(&b, p->secure[i]);
+    chunk_give(&b);
     relaxed_store(&h->pool, NULL);
     h->pool_kept = NULL;
     meta_free(p, sizeof *p);

@@ -76,18 +76,17 @@ static inline void pool_note_need(struct chunk_pool *p, size_t bytes) {
 
 /* ---- for everybody ---- */
 
-/* One chunk: of the class, or, for class < 0, of the class of what the thread's zones needed lately. NULL when there is no
- * memory, or in a signal handler that interrupted the allocator and finds none. */
-struct chunk *pool_take(int class);
+/* One chunk: of the class, or, for class < 0, of the class of what the thread's zones needed lately; and up to `most` of
+ * them, linked, if they come from the depot. NULL when there is no memory, or in a signal handler that interrupted the
+ * allocator and finds none. */
+struct chunk *pool_take(int class, unsigned most);
 
 /* Memory for one object, or, with `is_mapped`, a mapping with these flags (zone/chunk.h); NULL likewise. */
 struct chunk *pool_make(size_t n, size_t alignment, bool is_mapped, unsigned mapping_flags);
 
-/* Takes back chunks and objects of a zone, and notes how many bytes it needed; 0: nothing to note. */
-void pool_give(struct chunk *list, size_t needed_bytes);
-
-/* The same of a SECURE zone, whose first chunk rests for a while. */
-void pool_give_secure(struct chunk *list, struct chunk *first, size_t needed_bytes);
+/* Takes back chunks and objects of a zone, and notes how many bytes it needed; 0: nothing to note. `rested`, of a SECURE
+ * zone, is not used again for a while, or NULL. */
+void pool_give(struct chunk_batch *b, struct chunk *rested, size_t needed_bytes);
 
 /* The calling thread's pool, made when it is wanted, and NULL where it has none of its own: no memory, late in its end, or
  * in a signal handler that interrupted the allocator. Only for what other threads and handlers do not touch: the scratch

@@ -20,7 +20,7 @@ static void set_aside(struct zone *z) {
 }
 
 size_t zone_trim(struct zone *z, size_t keep) {
-    struct chunk *list = NULL;
+    struct chunk_batch b = {.others = NULL};
     size_t bytes = 0;
     while (z->spare != NULL && z->spare_bytes > keep) {
         struct chunk *c = z->spare;
@@ -30,11 +30,10 @@ size_t zone_trim(struct zone *z, size_t keep) {
         bytes += chunk_bytes(c);
         zone_tell(z, c, false);
         release_store(&c->zone, NULL);
-        c->next = list;
-        list = c;
+        chunk_add(&b, c);
     }
     zone_shared_give(z, bytes);
-    if (list != NULL) pool_give(list, 0);
+    if (bytes != 0) pool_give(&b, NULL, 0);
     return bytes;
 }
 

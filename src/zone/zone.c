@@ -195,7 +195,7 @@ struct zone *zone_open(const huddle_zone_options_t *options, unsigned flags, int
             flags |= full.flags;
         }
     }
-    struct chunk *c = pool_take(flags & ZONE_PART ? 0 : first_class(options));
+    struct chunk *c = pool_take(flags & ZONE_PART ? 0 : first_class(options), 1);
     *error = ENOMEM;
     if (c == NULL) return NULL;
     c->next = NULL;
@@ -229,34 +229,31 @@ struct zone *zone_init(void *memory, size_t n, const huddle_zone_options_t *opti
     return z;
 }
 
-/* All that the zone has, in one list, as nobody's; the first chunk comes last. Memory of the caller's is left out. */
-static struct chunk *gather(struct zone *z) {
+/* All that the zone has, as nobody's. Memory of the caller's is left out, and of a SECURE zone the chunk `rested`. */
+static void gather(struct zone *z, struct chunk_batch *b, const struct chunk *rested) {
     bool is_secure = (z->flags & HUDDLE_ZONE_SECURE) != 0;
-    struct chunk *list = NULL, **end = &list, *next;
+    struct chunk *next;
     zone_leave_chunk(z);
     struct chunk *parts[] = {z->objects, z->spare, z->chunk};
     for (size_t i = 0; i < 3; i++) {
         for (struct chunk *c = parts[i]; c != NULL; c = next) {
             next = c->next;
             if (unlikely(z->options->on_chunk != NULL) && c->kind != CHUNK_BUFFER) zone_tell(z, c, false);
-            if (is_secure && i != 1) {
+            if (unlikely(is_secure)) {
                 char *used = c->base + c->start;
                 tool_allow(used, (size_t)(c->top - used), true);
                 zero_bytes(used, (size_t)(c->top - used));
             }
-            if (c->kind == CHUNK_BUFFER) {
+            if (unlikely(c->kind == CHUNK_BUFFER)) {
                 tool_allow(c->base, chunk_bytes(c), true);
                 continue;
             }
             tool_forbid(c->base + c->start, (size_t)(c->end - c->base) - c->start);
             relaxed_store(&c->is_head, false);
             release_store(&c->zone, NULL);
-            *end = c;
-            end = &c->next;
+            if (c != rested) chunk_add(b, c);
         }
     }
-    *end = NULL;
-    return list;
 }
 
 NOINLINE static void close_full(struct zone *z) {
@@ -265,22 +262,16 @@ NOINLINE static void close_full(struct zone *z) {
     if (unlikely(z->flags & HUDDLE_ZONE_SHARED)) zone_shared_close(z);
     if (unlikely(z->parent != NULL)) zone_leave_parent(z);
     size_t needed = zone_used(z) + sizeof *z;
-    struct chunk *list = gather(z), *first = NULL;
-    z->state = ZONE_CLOSED;
-    z->head = (huddle_zone_t){NULL, NULL, NULL};
-    struct chunk *own = chunk_find(z);
+    struct chunk_batch b = {.others = NULL};
+    struct chunk *own = chunk_find(z), *rested = NULL;
     if (likely(own != NULL && own->base == (char *)z)) { /* not in memory of the caller's */
         own->clock = z->clock;
-        if (unlikely(z->flags & HUDDLE_ZONE_SECURE)) {
-            struct chunk **link = &list;
-            while (*link != own) link = &(*link)->next;
-            *link = own->next;
-            first = own;
-            first->next = NULL;
-        }
+        if (unlikely(z->flags & HUDDLE_ZONE_SECURE)) rested = own;
     }
-    if (unlikely(first != NULL)) pool_give_secure(list, first, needed);
-    else if (list != NULL) pool_give(list, needed);
+    gather(z, &b, rested);
+    z->state = ZONE_CLOSED;
+    z->head = (huddle_zone_t){NULL, NULL, NULL};
+    pool_give(&b, rested, needed);
 }
 
 void zone_close(struct zone *z) {
