@@ -94,7 +94,7 @@ typedef struct huddle_zone_options {
  * is for huddle_zone_init; SHARED goes with neither FIXED nor a buffer). */
 huddle_zone_t *huddle_zone_open(const huddle_zone_options_t *options);
 
-/* Makes a zone in `n` bytes of the caller's memory (at least 512, else EINVAL; any alignment), which outlives it: zone and
+/* Makes a zone in `n` bytes of the caller's memory (at least 1024, else EINVAL; any alignment), which outlives it: zone and
  * first objects lie there. When it is full, chunks follow, unless the zone is FIXED. */
 huddle_zone_t *huddle_zone_init(void *memory, size_t n, const huddle_zone_options_t *options);
 

@@ -182,7 +182,10 @@ static char *bump_more(struct zone *z, size_t align, size_t n, bool *is_zero) {
     if (z->limit != 0 && n > z->limit - min_size(z->limit, zone_used(z))) return NULL;
     size_t next_bytes = chunk_class_bytes((unsigned)max_size(z->next_class, chunk_class_of(min_size(need, CHUNK_MAX_BYTES))));
     bool is_apart = need >= z->options->large_min || need > chunk_class_bytes(z->max_class) || next_bytes - need < room;
-    if (is_apart) return make_object(z, align, n, is_zero);
+    if (is_apart) {
+        if (need < z->options->large_min && z->next_class < z->max_class) z->next_class++; /* so that not all like it are */
+        return make_object(z, align, n, is_zero);
+    }
     struct chunk *c = take_spare(z, need);
     bool is_spare = c != NULL;
     if (c == NULL) c = new_chunk(z, need);

@@ -4,6 +4,7 @@
 
 #include "base/copy.h"
 #include "os/fail.h"
+#include "span/meta.h"
 #include "zone/tools.h"
 
 enum {
@@ -73,7 +74,7 @@ void zone_enter_chunk(struct zone *z, struct chunk *c, char *cur) {
 
 /* A caller's memory as a chunk, whose record lies at its start. */
 static struct chunk *make_buffer(void *memory, size_t n) {
-    char *start = (char *)round_up((uintptr_t)memory, ZONE_ALIGN), *end = (char *)round_down((uintptr_t)memory + n, ZONE_ALIGN);
+    char *start = (char *)round_up((uintptr_t)memory, META_LINE), *end = (char *)round_down((uintptr_t)memory + n, ZONE_ALIGN);
     if (start + sizeof(struct chunk) >= end) return NULL;
     struct chunk *c = (struct chunk *)start;
     *c = (struct chunk){.base = start, .end = end, .top = start, .zero_from = end, .kind = CHUNK_BUFFER};
@@ -96,7 +97,7 @@ static struct zone *start(struct chunk *c, const huddle_zone_options_t *options,
             huddle_zone_options_t *copy = (huddle_zone_options_t *)(c->base + c->start);
             copy_bytes(copy, options, sizeof *copy);
             z->options = copy;
-            c->start = (uint16_t)(c->start + round_up(sizeof *copy, ZONE_ALIGN));
+            c->start = (uint16_t)(c->start + round_up(sizeof *copy, META_LINE));
         }
         z->max_class = (uint8_t)chunk_class_of(options->chunk_max);
         z->limit = flags & (ZONE_PART | HUDDLE_ZONE_SHARED) ? 0 : round_up(options->limit, ZONE_ALIGN);

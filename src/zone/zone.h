@@ -30,7 +30,7 @@ enum {
     ZONE_PART = 1 << 16, /* beside HUDDLE_ZONE_*: a thread's part of a SHARED zone */
     ZONE_ALIGN = 16,
     ZONE_LARGE_MIN = 256 << 10,
-    ZONE_IN_PLACE_MIN = 512, /* of huddle_zone_init */
+    ZONE_IN_PLACE_MIN = 1024, /* of huddle_zone_init */
     ZERO_WINDOW = 4096,
 };
 
@@ -87,7 +87,7 @@ struct zone {
     struct zone_shared *shared; /* of a SHARED zone */
     struct zone *root, *next_part; /* of a part */
     const void *thread;
-};
+} __attribute__((aligned(64))); /* and so are objects that begin right behind it */
 
 _Static_assert(offsetof(struct zone, head) == 0 && sizeof(struct zone) % ZONE_ALIGN == 0, "a zone is its head");
 
