@@ -2,8 +2,6 @@
 #include "zone/tools.h"
 #include "zone/zone.h"
 
-enum { SPARE_CHUNKS = 8 };
-
 /* ---- the current chunk ---- */
 
 /* Up to where the current chunk may be handed out. */
@@ -115,7 +113,7 @@ static void own(struct zone *z, struct chunk *c) {
 /* Memory of its own for one object: of a class when it is small, to share a unit with others. */
 static char *make_object(struct zone *z, size_t align, size_t n, bool *is_zero) {
     bool is_piece = max_size(n, align) <= chunk_class_bytes(CHUNK_PIECE_CLASSES - 1) && !is_mapped(z);
-    struct chunk *c = is_piece       ? pool_take((int)chunk_class_of(max_size(n, align)), 1)
+    struct chunk *c = is_piece       ? pool_take((int)chunk_class_of(max_size(n, align)), 0)
                       : is_mapped(z) ? make_mapping(z, n, align)
                                      : pool_make(n, align, false, 0);
     if (!admit(z, c)) return NULL;
@@ -163,9 +161,9 @@ static void keep_spare(struct zone *z, struct chunk *list) {
 
 static struct chunk *new_chunk(struct zone *z, size_t n) {
     size_t class = max_size(z->next_class, chunk_class_of(n)), bytes = chunk_class_bytes((unsigned)class);
-    size_t many = z->flags & ZONE_PART ? 1 : min_size(1 + z->held / bytes / 4, SPARE_CHUNKS);
-    struct chunk *c = is_mapped(z) ? make_mapping(z, bytes, UNIT_BYTES) : pool_take((int)class, (unsigned)many);
-    if (c == NULL && !is_mapped(z) && class > chunk_class_of(n)) c = pool_take((int)chunk_class_of(n), 1);
+    size_t held = z->flags & ZONE_PART || z->limit != 0 ? 0 : z->held;
+    struct chunk *c = is_mapped(z) ? make_mapping(z, bytes, UNIT_BYTES) : pool_take((int)class, held);
+    if (c == NULL && !is_mapped(z) && class > chunk_class_of(n)) c = pool_take((int)chunk_class_of(n), 0);
     if (!admit(z, c)) return NULL;
     if (c->next != NULL && !is_mapped(z)) keep_spare(z, c->next);
     c->start = 0;
@@ -200,6 +198,26 @@ static char *bump_more(struct zone *z, size_t align, size_t n, bool *is_zero) {
 
 /* ---- allocation ---- */
 
+/* The usual end of a chunk: n bytes from the next spare one, as bump_more does it, in a few steps. NULL: not so. */
+static inline char *bump_spare(struct zone *z, size_t n) {
+    struct chunk *old = z->chunk, *c = z->spare;
+    size_t k = round_up(n, ZONE_ALIGN), room = (size_t)(old->end - z->head.cur);
+    if (c == NULL || k - 1 >= ZONE_LARGE_MIN - 1 || chunk_bytes(c) < k + room) return NULL;
+    z->spare = c->next;
+    z->spare_bytes -= chunk_bytes(c);
+    old->top = z->head.cur;
+    old->zero_from = z->head.zero_from > old->top ? z->head.zero_from : old->top;
+    z->used_before += (size_t)(z->head.cur - z->start);
+    c->next = old;
+    z->chunk = c;
+    z->start = c->base;
+    z->head.cur = c->base + k;
+    z->head.end = c->end;
+    z->head.zero_from = c->zero_from;
+    z->packed_end = NULL;
+    return c->base;
+}
+
 static char *try_alloc(struct zone *z, size_t align, size_t n, enum zone_fill fill) {
     bool is_packed = align == 1, is_zero = (z->flags & HUDDLE_ZONE_ZERO) != 0;
     size_t k = is_packed ? n : round_up(n, zone_grain(z));
@@ -228,6 +246,10 @@ static char *try_alloc(struct zone *z, size_t align, size_t n, enum zone_fill fi
 
 void *zone_alloc(struct zone *z, size_t align, size_t n, enum zone_fill fill) {
     if (z->state != ZONE_OPEN) return NULL;
+    if (likely(z->is_simple && align == ZONE_ALIGN && fill == FILL_NONE)) {
+        char *p = bump_spare(z, n);
+        if (p != NULL) return p;
+    }
     if (z->flags & HUDDLE_ZONE_SHARED) return zone_shared_alloc(z, align, n, fill);
     if (align != 1) align = max_size(align, z->options->min_align);
     bool is_possible = n <= PTRDIFF_MAX && align <= PTRDIFF_MAX;

@@ -12,6 +12,7 @@
 enum {
     SPAN_MAX_BYTES = 32 << 20, /* larger objects are mappings */
     HUGE_PAGE_BYTES = 2 << 20,
+    POLL_GIVES = 64,
 };
 
 /* A unit cut into pieces. The descriptor leads to piece[0]. */
@@ -34,6 +35,11 @@ static struct {
 
 struct lock depot_lock;
 size_t depot_bytes; /* K3 */
+
+/* The purge's clock is looked at when the depot holds more than ever since the last tick, and now and then; guarded by
+ * depot_lock. */
+static size_t depot_peak;
+static uint32_t gives;
 
 /* Chunks given by signal handlers: pushed with release (chunk_give_nested), taken whole with acquire
  * (take_nested_locked). */
@@ -328,14 +334,15 @@ struct chunk *chunk_take(unsigned class, unsigned most) {
 void chunk_give(const struct chunk_batch *b) {
     struct leavings left = {NULL, NULL};
     lock_take(&depot_lock, RANK_DEPOT);
-    size_t before = depot_bytes;
     take_nested_locked(&left);
     give_locked(b, &left);
-    size_t more = depot_bytes > before ? depot_bytes - before : 0;
+    bool is_news = depot_bytes > depot_peak || ++gives % POLL_GIVES == 0;
+    size_t bytes = depot_bytes;
+    if (bytes > depot_peak) depot_peak = bytes;
     if (HUDDLE_AUDIT) depot_check();
     lock_release(&depot_lock, RANK_DEPOT);
     finish_leavings(&left);
-    if (more != 0) purge_poll(more);
+    if (is_news) purge_poll(bytes);
 }
 
 static void push_nested(struct chunk *list) {
@@ -362,6 +369,7 @@ bool depot_age(bool all) {
         depot[class].low = depot[class].count;
     }
     bool is_left = depot_bytes != 0;
+    depot_peak = depot_bytes;
     lock_release(&depot_lock, RANK_DEPOT);
     finish_leavings(&left);
     return is_left;

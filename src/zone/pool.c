@@ -27,18 +27,25 @@ static struct chunk_pool *pool_of(struct heap *h) {
     return h->pool;
 }
 
+/* How many chunks a zone with so many bytes is likely to need soon: what zones needed lately, or a quarter more. */
+static unsigned likely_count(const struct chunk_pool *p, unsigned class, size_t held) {
+    size_t bytes = p->recent_bytes > held ? p->recent_bytes - held : held / 4;
+    return (unsigned)max_size(1, min_size(bytes >> (CHUNK_SHIFT + class), POOL_TAKEN));
+}
+
 /* From the depot: for the caller; or, when it wants one, also some for the pool. */
-NOINLINE static struct chunk *take_slow(int wanted, unsigned most) {
+NOINLINE static struct chunk *take_slow(int wanted, size_t held) {
     struct heap_use use = heap_enter();
     struct chunk *c = NULL;
     if (!use.is_nested) {
         struct chunk_pool *p = tool_is_active() ? NULL : pool_of(use.heap);
         unsigned class = wanted >= 0 ? (unsigned)wanted : p != NULL ? p->recent_class : 0;
+        unsigned most = p != NULL && held != 0 ? likely_count(p, class, held) : 1;
         c = p != NULL ? pool_pop(p, class) : NULL;
         if (c != NULL) {
             c->next = NULL;
         } else if (p == NULL || most > 1) {
-            c = chunk_take(class, p != NULL ? most : 1);
+            c = chunk_take(class, most);
         } else if ((c = chunk_take(class, refill_count(class))) != NULL) {
             struct chunk_batch rest = {.others = NULL};
             struct chunk *next = c->next;
@@ -55,12 +62,12 @@ NOINLINE static struct chunk *take_slow(int wanted, unsigned most) {
     return c;
 }
 
-struct chunk *pool_take(int class, unsigned most) {
+struct chunk *pool_take(int class, size_t held) {
     struct heap *h = heap_seize();
     struct chunk_pool *p = relaxed_load(&h->pool);
     struct chunk *c = likely(p != NULL) ? pool_pop(p, class >= 0 ? (unsigned)class : p->recent_class) : NULL;
     heap_release(h);
-    if (unlikely(c == NULL)) return take_slow(class, most);
+    if (unlikely(c == NULL)) return take_slow(class, held);
     c->next = NULL;
     return c;
 }

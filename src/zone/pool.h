@@ -16,6 +16,7 @@ enum {
     POOL_CHUNKS = 8,
     POOL_BYTES = 256 << 10,
     POOL_READY = 4,
+    POOL_TAKEN = 8, /* chunks that a zone with many gets at a time */
     POOL_SECURE = 16, /* closed SECURE zones whose first chunk is not used again yet */
     POOL_SHARED = 4,  /* SHARED zones that a thread remembers its part of */
     SCRATCH_ZONES = 2,
@@ -32,6 +33,7 @@ struct chunk_pool {
     size_t bytes;
     size_t recent_bytes; /* what the thread's zones needed lately: falls by an eighth with every zone */
     uint32_t recent_class; /* the first chunk for as much: the smallest with room for all, at most 64 KiB */
+    uint32_t second_class; /* and the one after it: half as much, at most 1 MiB */
     size_t noted_bytes;  /* of `bytes`, what purge_cached_bytes has */
     struct chunk *secure[POOL_SECURE];
     uint32_t secure_next;
@@ -72,14 +74,15 @@ static inline void pool_note_need(struct chunk_pool *p, size_t bytes) {
     p->recent_bytes = recent;
     if (unlikely(recent > chunk_class_bytes(p->recent_class)) && p->recent_class < FIRST_CLASS_MAX) p->recent_class++;
     else if (unlikely(recent < chunk_class_bytes(p->recent_class) / 2) && p->recent_class != 0) p->recent_class--;
+    p->second_class = chunk_class_of(min_size(recent / 2, CHUNK_MAX_BYTES));
 }
 
 /* ---- for everybody ---- */
 
-/* One chunk: of the class, or, for class < 0, of the class of what the thread's zones needed lately; and up to `most` of
- * them, linked, if they come from the depot. NULL when there is no memory, or in a signal handler that interrupted the
- * allocator and finds none. */
-struct chunk *pool_take(int class, unsigned most);
+/* One chunk: of the class, or, for class < 0, of the class of what the thread's zones needed lately; and, for a zone
+ * that has `held` bytes, perhaps more of them, linked. NULL when there is no memory, or in a signal handler that
+ * interrupted the allocator and finds none. */
+struct chunk *pool_take(int class, size_t held);
 
 /* Memory for one object, or, with `is_mapped`, a mapping with these flags (zone/chunk.h); NULL likewise. */
 struct chunk *pool_make(size_t n, size_t alignment, bool is_mapped, unsigned mapping_flags);

@@ -104,7 +104,7 @@ static struct zone *start(struct chunk *c, const huddle_zone_options_t *options,
         z->is_slow = flags & HUDDLE_ZONE_SHARED || options->min_align != ZONE_ALIGN;
     }
     z->is_slow |= tool_is_active();
-    z->is_plain = options == NULL && !tool_is_active();
+    z->is_plain = z->is_simple = options == NULL && !tool_is_active();
     z->flags = flags;
     z->clock = z->opened = clock;
     z->chunk = z->base_chunk = c;
@@ -152,8 +152,9 @@ struct zone *zone_open_ready(void) {
         return NULL;
     }
     struct chunk *c = p->ready[--p->ready_count];
-    heap_release(h);
     struct zone *z = (struct zone *)c->base;
+    z->next_class = (uint8_t)(p->second_class > c->class ? p->second_class : c->class + 1u);
+    heap_release(h);
     z->head.cur = z->start;
     z->head.end = c->end;
     z->head.zero_from = c->zero_from;
@@ -196,7 +197,7 @@ struct zone *zone_open(const huddle_zone_options_t *options, unsigned flags, int
             flags |= full.flags;
         }
     }
-    struct chunk *c = pool_take(flags & ZONE_PART ? 0 : first_class(options), 1);
+    struct chunk *c = pool_take(flags & ZONE_PART ? 0 : first_class(options), 0);
     *error = ENOMEM;
     if (c == NULL) return NULL;
     c->next = NULL;

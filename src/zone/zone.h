@@ -83,7 +83,8 @@ struct zone {
     uint32_t surplus_resets;
     uint8_t next_class, max_class;
     bool is_slow, is_growing, is_ending;
-    bool is_plain; /* no options, one chunk, and nothing but allocations since it was opened: closed and opened in a few steps */
+    bool is_simple; /* no options at all: nothing limits or watches the current chunk */
+    bool is_plain;  /* no options, one chunk, and nothing but allocations since it was opened: closed and opened in a few steps */
     struct zone_shared *shared; /* of a SHARED zone */
     struct zone *root, *next_part; /* of a part */
     const void *thread;
