@@ -268,6 +268,13 @@ static struct chunk *object_at(const struct zone *z, const char *p) {
     return c != NULL && c->zone == &z->head && c->is_object && c->base == p ? c : NULL;
 }
 
+/* What a block lost may be handed out again as a part of itself or of an unaligned one: in a ZERO zone it is to be zero. */
+static void zero_cut_off(const struct zone *z, char *from, const char *to) {
+    if ((z->flags & HUDDLE_ZONE_ZERO) == 0 || from >= to) return;
+    tool_allow(from, (size_t)(to - from), true);
+    zero_bytes(from, (size_t)(to - from));
+}
+
 static bool extend_object(struct zone *z, struct chunk *c, size_t n) {
     size_t old = (size_t)(c->top - c->base), k = round_up(n + (n == 0), zone_grain(z));
     if (k < n || k > chunk_bytes(c)) return false;
@@ -279,6 +286,7 @@ static bool extend_object(struct zone *z, struct chunk *c, size_t n) {
         if (z->flags & HUDDLE_ZONE_ZERO && c->zero_from > c->base + old)
             zero_bytes(c->base + old, min_size(k, (size_t)(c->zero_from - c->base)) - old);
     } else {
+        zero_cut_off(z, c->base + n, c->top);
         tool_forbid(c->top, old - k);
     }
     if (c->zero_from < c->top) c->zero_from = c->top;
@@ -311,6 +319,7 @@ bool zone_extend(struct zone *z, char *p, size_t old, size_t n) {
         z->packed_cur = p + n + (n == 0);
         z->packed_end = cur;
     }
+    if (n < old) zero_cut_off(z, p + n, cur);
     if (n > old) tool_allow(p + old, n - old, false);
     else tool_forbid(p + n, old - n);
     return true;
@@ -341,6 +350,7 @@ bool zone_pop(struct zone *z, char *p, size_t n) {
         if (is_packed) {
             z->packed_cur = p;
             z->packed_end = z->head.cur;
+            zero_cut_off(z, p, z->head.cur);
         }
         return true;
     }

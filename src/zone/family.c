@@ -147,5 +147,6 @@ bool zone_merge(struct zone *into, struct zone *from) {
     zone_enter_chunk(into, current, cur);
     from->state = ZONE_CLOSED;
     from->head = (huddle_zone_t){NULL, NULL, NULL};
+    if (HUDDLE_AUDIT) zone_check(into);
     return true;
 }

@@ -11,6 +11,8 @@ static void set_aside(struct zone *z) {
     struct chunk *c = z->chunk;
     zone_lower(z, z->start);
     zone_leave_chunk(z);
+    c->start = 0; /* the first chunk of a zone that was merged had more */
+    c->top = c->base;
     z->chunk = c->next;
     c->next = z->spare;
     z->spare = c;
@@ -72,6 +74,7 @@ void zone_reset(struct zone *z) {
     if (z->head.cur != z->start) zone_lower(z, z->start);
     z->packed_end = NULL;
     trim_by_need(z, z->spare_bytes - unneeded);
+    if (HUDDLE_AUDIT) zone_check(z);
 }
 
 struct zone_mark *zone_mark(struct zone *z, uint64_t *id) {
@@ -98,5 +101,6 @@ bool zone_rewind(struct zone *z, uint64_t id) {
     while (!((char *)m >= z->chunk->base && (char *)m < z->chunk->end)) set_aside(z);
     zone_lower(z, (char *)(m + 1));
     z->packed_end = NULL;
+    if (HUDDLE_AUDIT) zone_check(z);
     return true;
 }

@@ -263,6 +263,7 @@ NOINLINE static void close_full(struct zone *z) {
     if (unlikely(z->children != NULL || z->callbacks != NULL)) zone_end_younger(z, 0);
     if (unlikely(z->flags & HUDDLE_ZONE_SHARED)) zone_shared_close(z);
     if (unlikely(z->parent != NULL)) zone_leave_parent(z);
+    if (HUDDLE_AUDIT) zone_check(z);
     size_t needed = zone_used(z) + sizeof *z;
     struct chunk_batch b = {.others = NULL};
     struct chunk *own = chunk_find(z), *rested = NULL;
