@@ -79,6 +79,7 @@ struct huddle_stats {
     size_t heaps;          /* threads that have a heap now */
     struct huddle_class_stats classes[HUDDLE_CLASSES];
     struct huddle_lane_stats lane[HUDDLE_LANES];
+    size_t zone_bytes; /* chunks and large objects of zones (zone.h), used or kept for the next; not in live_bytes */
 };
 
 /* Fills in `stats` as far as stats->struct_size reaches, so that a program compiled against an older header gets what

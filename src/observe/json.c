@@ -52,6 +52,7 @@ bool json_write(int descriptor, const struct huddle_stats *s) {
     field(&p, "large_blocks", s->large_blocks, false);
     field(&p, "cached_bytes", s->cached_bytes, false);
     field(&p, "run_bytes", s->run_bytes, false);
+    field(&p, "zone_bytes", s->zone_bytes, false);
     field(&p, "dirty_bytes", s->dirty_bytes, false);
     field(&p, "metadata_bytes", s->metadata_bytes, false);
     field(&p, "mapped_bytes", s->mapped_bytes, false);

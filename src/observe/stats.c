@@ -6,6 +6,7 @@
 #include "span/meta.h"
 #include "span/span.h"
 #include "thread/registry.h"
+#include "zone/chunk.h"
 
 _Static_assert((int)HUDDLE_CLASSES == (int)CLASS_COUNT && (int)HUDDLE_LANES == (int)LANE_MAX,
                "the public header says how much there is");
@@ -72,6 +73,7 @@ static void count_all(struct huddle_stats *s) {
     s->live_bytes += large.bytes;
     s->dirty_bytes += large.kept_bytes;
     s->metadata_bytes = meta_used_bytes();
+    s->zone_bytes = relaxed_load(&chunk_all_bytes);
     struct nested_totals nested = nested_count();
     s->live_blocks += nested.blocks;
     s->live_bytes += nested.bytes;

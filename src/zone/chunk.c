@@ -35,6 +35,7 @@ static struct {
 
 struct lock depot_lock;
 size_t depot_bytes; /* K3 */
+size_t chunk_all_bytes;
 
 /* The purge's clock is looked at when the depot holds more than ever since the last tick, and now and then; guarded by
  * depot_lock. */
@@ -88,6 +89,12 @@ static void announce(char *base, size_t bytes, const struct chunk *record, unsig
         d->magazine = (uint16_t)magazine;
         release_store(&d->owner, OWNER_ZONE);
     }
+    shared_add(&chunk_all_bytes, bytes);
+}
+
+static void retract(char *base, size_t bytes, enum owner owner) {
+    page_map_set_owner(base, bytes / UNIT_BYTES, owner);
+    shared_add(&chunk_all_bytes, -bytes);
 }
 
 struct chunk *chunk_find(const void *address) {
@@ -126,7 +133,7 @@ static struct unit *make_unit(unsigned class) {
 }
 
 static void destroy_unit(struct unit *u) {
-    page_map_set_owner(u->base, 1, OWNER_FREE);
+    retract(u->base, UNIT_BYTES, OWNER_FREE);
     span_free(u->base, 1);
     meta_free(u, sizeof *u + pieces_of(u->class) * sizeof(struct chunk));
 }
@@ -177,16 +184,15 @@ struct chunk *chunk_make_mapping(size_t n, size_t alignment, unsigned flags) {
 /* A chunk or object that is no piece. */
 static void destroy_whole(struct chunk *c) {
     tool_allow(c->base, chunk_bytes(c), true);
-    size_t units = chunk_bytes(c) / UNIT_BYTES;
     if (c->kind == CHUNK_MAPPED) {
         struct chunk_mapped *m = (struct chunk_mapped *)c;
-        page_map_set_owner(c->base, units, OWNER_NONE);
+        retract(c->base, chunk_bytes(c), OWNER_NONE);
         mapping_release(&m->map);
         meta_free(m, sizeof *m);
         return;
     }
-    page_map_set_owner(c->base, units, OWNER_FREE);
-    span_free(c->base, units);
+    retract(c->base, chunk_bytes(c), OWNER_FREE);
+    span_free(c->base, chunk_bytes(c) / UNIT_BYTES);
     meta_free(c, sizeof *c);
 }
 

@@ -124,6 +124,9 @@ struct chunk *chunk_make_mapping(size_t n, size_t alignment, unsigned flags);
 /* Bytes of the chunks in the depot; relaxed. */
 extern size_t depot_bytes;
 
+/* Bytes of all units and mappings that hold chunks or objects; relaxed. */
+extern size_t chunk_all_bytes;
+
 /* Gives the spans what nobody took from the depot since the last call, or all. Returns whether the depot holds any. */
 bool depot_age(bool all);
 

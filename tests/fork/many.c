@@ -5,6 +5,13 @@
 
 #include <pthread.h>
 
+#include "huddle/zone.h"
+
+/* The library is preloaded. */
+#pragma weak huddle_zone_open
+#pragma weak huddle_zone_close
+#pragma weak huddle_zone_alloc_slow
+
 enum { WORKERS = 2, HELD = 64, ROUNDS = 4 };
 
 static char *shared[HELD];
@@ -29,10 +36,23 @@ static void end(char *p) {
     release(p);
 }
 
+/* More chunks than a thread keeps, and an object with memory of its own: from the depot and back. */
+static void use_zones(void) {
+    huddle_zone_t *z = huddle_zone_open(NULL);
+    EXPECT(z != NULL);
+    for (int i = 0; i < 60; i++) {
+        char *p = huddle_zone_alloc(z, 10000);
+        EXPECT(p != NULL);
+        p[0] = p[9999] = 'z';
+    }
+    EXPECT(huddle_zone_alloc(z, 300000) != NULL && huddle_zone_close(z) == 0);
+}
+
 static void *work(void *number) {
     unsigned n = (unsigned)(uintptr_t)number + 1;
     while (forks_step()) {
         for (int i = 0; i < 20; i++) end(__atomic_exchange_n(&shared[n >> 12 & (HELD - 1)], next_block(&n), __ATOMIC_ACQ_REL));
+        use_zones();
     }
     return NULL;
 }
@@ -102,6 +122,7 @@ static void call_everything(void) {
     char *p[50];
     for (size_t i = 0; i < 50; i++) p[i] = next_block(&n);
     for (size_t i = 0; i < 50; i++) end(p[i]);
+    use_zones();
     ask();
     EXPECT(huddle_trim(0) != SIZE_MAX);
 }
