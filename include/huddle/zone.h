@@ -73,7 +73,8 @@ typedef struct huddle_zone_options {
     size_t chunk_min;   /* bytes of the first chunk, 4 KiB to 1 MiB, rounded up to a power of two; default: by what zones of
                            this thread needed lately, at most 64 KiB */
     size_t chunk_max;   /* chunks double up to this, 4 KiB to 1 MiB; default 1 MiB */
-    size_t large_min;   /* objects of so many bytes get memory of their own, 4 KiB to 256 KiB; default 256 KiB */
+    size_t large_min;   /* objects of so many bytes that the current chunk has no room for get memory of their own; 4 KiB
+                           to 256 KiB, which is the default */
     size_t limit;       /* bytes that may be handed out, alignment included, rounded up to 16; children count for
                            themselves; of a SHARED zone bytes of chunks. 0: none */
     size_t retain;      /* bytes of chunks that reset always keeps; default: twice what was needed lately, for a while */

@@ -104,6 +104,7 @@ static inline void allocator_thread_ends(void) {
 #include "os/memory.h"
 #include "span/purge.h"
 #include "thread/heap.h"
+#include "zone/chunk.h"
 
 static inline void allocator_start(void) {
     inside_start();
@@ -137,6 +138,7 @@ static inline size_t usable(const void *p) {
 static inline void trim(void) {
     if (heap_of_thread() != &heap_empty && heap_of_thread() != &heap_late) heap_flush(heap_of_thread());
     for (unsigned i = 0; i < LANE_MAX && lane_get(i) != NULL; i++) lane_trim(lane_get(i));
+    depot_age(true);
     purge_all(0);
 }
 
