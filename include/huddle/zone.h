@@ -84,7 +84,8 @@ typedef struct huddle_zone_options {
     huddle_zone_t *parent; /* the zone is closed, if it is still open, when the parent is closed or reset, or rewound to
                               before the opening. NULL: none */
     bool (*on_oom)(huddle_zone_t *z, size_t n, void *arg); /* there is no memory for n bytes: true tries again */
-    /* A range of memory that objects may lie in comes (is_added) or goes: for a collector's roots. */
+    /* A range of memory that objects may lie in comes (is_added) or goes: for a collector's roots. It must not use the
+       zone. */
     void (*on_chunk)(huddle_zone_t *z, void *start, size_t n, bool is_added, void *arg);
     void *arg; /* for both */
 } huddle_zone_options_t;

@@ -22,6 +22,7 @@ static struct zone *open_part(struct zone *root, const void *thread) {
     if (part == NULL) return NULL;
     part->root = root;
     part->thread = thread;
+    zone_tell(part, part->chunk, true);
     return part;
 }
 

@@ -47,8 +47,8 @@ static bool complete(huddle_zone_options_t *to, const huddle_zone_options_t *fro
 }
 
 void zone_tell(struct zone *z, const struct chunk *c, bool is_added) {
-    if (z->options->on_chunk == NULL) return;
     char *start = c->base + c->start;
+    if (z->options->on_chunk == NULL || start == c->end || z->flags & HUDDLE_ZONE_SHARED) return;
     huddle_zone_t *told = z->flags & ZONE_PART ? &z->root->head : &z->head;
     z->options->on_chunk(told, start, (size_t)(c->end - start), is_added, z->options->arg);
 }
@@ -208,8 +208,9 @@ struct zone *zone_open(const huddle_zone_options_t *options, unsigned flags, int
     relaxed_store(&c->is_head, (flags & ZONE_PART) == 0);
     release_store(&c->zone, &z->head);
     if (unlikely(options != NULL)) {
+        if (flags & ZONE_PART) return z;
         zone_tell(z, c, true);
-        if (!(flags & ZONE_PART)) finish_opening(z);
+        finish_opening(z);
     }
     return z;
 }
