@@ -278,17 +278,19 @@ static void zero_cut_off(const struct zone *z, char *from, const char *to) {
 static bool extend_object(struct zone *z, struct chunk *c, size_t n) {
     size_t old = (size_t)(c->top - c->base), k = round_up(n + (n == 0), zone_grain(z));
     if (k < n || k > chunk_bytes(c)) return false;
+    tool_allow(c->base, old, true);
     if (k > old && z->limit != 0 && k - old > z->limit - min_size(z->limit, zone_used(z))) return false;
     z->used_before += k - old;
     c->top = c->base + k;
     if (k > old) {
-        tool_allow(c->base + old, k - old, false);
+        tool_allow(c->base + old, k - old, true);
         if (z->flags & HUDDLE_ZONE_ZERO && c->zero_from > c->base + old)
             zero_bytes(c->base + old, min_size(k, (size_t)(c->zero_from - c->base)) - old);
     } else {
         zero_cut_off(z, c->base + n, c->top);
         tool_forbid(c->top, old - k);
     }
+    tool_forbid(c->base + n, k - n);
     if (c->zero_from < c->top) c->zero_from = c->top;
     zone_set_end(z);
     return true;
