@@ -177,12 +177,12 @@ char *huddle_zone_strcat(huddle_zone_t *z, ...) __attribute__((sentinel));
 /* ---- scope ---- */
 
 /* A point of time in a zone. */
-typedef struct huddle_zone_mark {
+typedef struct {
     huddle_zone_t *zone;
     uint64_t id;
 } huddle_zone_mark_t;
 
-/* Notes the point of time; takes 16 bytes of the zone. On error (as an allocation) the mark's id is 0. Marks nest. Not for
+/* Notes the point of time; takes 16 bytes of the zone, unless nothing happened since the last mark. On error (as an allocation) the mark's id is 0. Marks nest. Not for
  * SHARED zones: EINVAL. */
 huddle_zone_mark_t huddle_zone_mark(huddle_zone_t *z);
 
@@ -223,7 +223,7 @@ huddle_zone_t *huddle_zone_of(const void *address);
 /* Whether `address` lies in memory that z has handed out (alignment and marks included). */
 bool huddle_zone_contains(const huddle_zone_t *z, const void *address);
 
-typedef struct huddle_zone_stats {
+typedef struct {
     size_t struct_size;  /* set by the caller to sizeof(huddle_zone_stats_t) */
     size_t used_bytes;   /* handed out, alignment and marks included */
     size_t held_bytes;   /* chunks and large objects, used or kept */

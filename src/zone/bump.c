@@ -159,12 +159,14 @@ static void keep_spare(struct zone *z, struct chunk *list) {
     }
 }
 
+/* A chunk of the next class, or, where there is no memory for it or a SHARED zone's limit is near, of a smaller one. */
 static struct chunk *new_chunk(struct zone *z, size_t n) {
-    size_t class = max_size(z->next_class, chunk_class_of(n)), bytes = chunk_class_bytes((unsigned)class);
+    unsigned least = chunk_class_of(n), class = (unsigned)max_size(z->next_class, least);
     size_t held = z->flags & ZONE_PART || z->limit != 0 ? 0 : z->held;
-    struct chunk *c = is_mapped(z) ? make_mapping(z, bytes, UNIT_BYTES) : pool_take((int)class, held);
-    if (c == NULL && !is_mapped(z) && class > chunk_class_of(n)) c = pool_take((int)chunk_class_of(n), 0);
-    if (!admit(z, c)) return NULL;
+    struct chunk *c = is_mapped(z) ? make_mapping(z, chunk_class_bytes(class), UNIT_BYTES) : pool_take((int)class, held);
+    bool is_admitted = admit(z, c);
+    while (!is_admitted && class > least && !is_mapped(z)) is_admitted = admit(z, c = pool_take((int)--class, 0));
+    if (!is_admitted) return NULL;
     if (c->next != NULL && !is_mapped(z)) keep_spare(z, c->next);
     c->start = 0;
     c->is_object = false;

@@ -23,7 +23,9 @@ static struct zone *open_part(struct zone *root, const void *thread) {
     part->root = root;
     part->thread = thread;
     zone_tell(part, part->chunk, true);
-    return part;
+    if (zone_shared_take(part, part->held)) return part;
+    zone_close(part);
+    return NULL;
 }
 
 /* The thread's part, from the list or a new one. */

@@ -40,7 +40,9 @@ def find(prefix, pattern):
 
 def check_files(prefix):
     for pattern in ("/bin/huddle", r"/libhuddle\.so", r"/libhuddle\.so\.0", r"/libhuddle\.so\.0\.\d+\.\d+",
-                    r"/libhuddle\.a", r"/include/huddle/huddle\.h", r"/pkgconfig/huddle\.pc",
+                    r"/libhuddle\.a", r"/include/huddle/huddle\.h", r"/include/huddle/zone\.h",
+                    r"/include/huddle/pmr\.hpp",
+                    r"/man3/huddle_zone\.3(\.gz)?", r"/man3/huddle_zone_open\.3(\.gz)?", r"/pkgconfig/huddle\.pc",
                     r"/cmake/huddle/huddleConfig\.cmake",
                     r"/cmake/huddle/huddleConfigVersion\.cmake", r"/man1/huddle\.1(\.gz)?", r"/man3/huddle\.3(\.gz)?",
                     r"/man7/huddle\.7(\.gz)?"):

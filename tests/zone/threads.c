@@ -104,7 +104,7 @@ static void the_limit_of_a_shared_zone_is_for_all_threads(void **state) {
     for (int i = 0; i < 4; i++) workers[i].z = z;
     run_all(4, take_until_the_limit);
     size_t used = stats_of(z).used_bytes;
-    assert_true(used <= LIMIT && used >= LIMIT / 4);
+    assert_true(used <= LIMIT && used >= LIMIT / 4 * 3);
     close_zone(z);
 }
 
@@ -159,7 +159,8 @@ static void threads_that_end_leave_nothing(void **state) {
         if (round == 0) first = statistics().zone_bytes;
     }
     assert_int_equal(ended, ROUNDS * THREADS_MAX);
-    assert_true(statistics().zone_bytes <= 2 * first + (1 << 20));
+    size_t rested = TEST_UNDER_ASAN ? 64 << 20 : 1 << 20; /* there chunks are not used again so soon */
+    assert_true(statistics().zone_bytes <= 2 * first + rested);
     depot_age(true);
     trim();
     assert_int_equal(statistics().zone_bytes, 0);

@@ -13,6 +13,24 @@
 #include "allocator.h"
 #include "huddle/zone.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_UNDER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TEST_UNDER_ASAN 1
+#endif
+#endif
+#ifndef TEST_UNDER_ASAN
+#define TEST_UNDER_ASAN 0
+#endif
+
+/* Resident memory says nothing under the sanitizers, which keep shadows of it. */
+#if defined(__SANITIZE_THREAD__)
+#define TEST_COUNTS_RESIDENT 0
+#else
+#define TEST_COUNTS_RESIDENT (!TEST_UNDER_ASAN && !TEST_IS_EMULATED)
+#endif
+
 #define OPTIONS(...) (&(huddle_zone_options_t){.struct_size = sizeof(huddle_zone_options_t), __VA_ARGS__})
 
 /* The call fails with this error, and errno is left alone by calls that succeed. */
