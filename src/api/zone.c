@@ -249,8 +249,11 @@ void *huddle_zone_buf_grow(huddle_zone_t *h, size_t n) {
 }
 
 int huddle_zone_buf_append(huddle_zone_t *h, const void *data, size_t n) {
-    char *p = huddle_zone_buf_grow(h, n);
+    struct zone *z = zone_from(h);
+    bool has_room = z->state == ZONE_OPEN && z->is_growing && n < z->object_room - z->object_length;
+    char *p = likely(has_room) ? z->object + z->object_length : huddle_zone_buf_grow(h, n);
     if (p == NULL) return -1;
+    if (likely(has_room)) z->object_length += n;
     copy_bytes(p, data, n);
     return 0;
 }

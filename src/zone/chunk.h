@@ -106,6 +106,14 @@ static inline void chunk_add(struct chunk_batch *b, struct chunk *c) {
     b->class[c->class].count++;
 }
 
+/* So many pooled chunks of one class, linked from first to last. */
+static inline void chunk_add_row(struct chunk_batch *b, struct chunk *first, struct chunk *last, uint32_t count) {
+    last->next = b->class[first->class].first;
+    if (last->next == NULL) b->class[first->class].last = last;
+    b->class[first->class].first = first;
+    b->class[first->class].count += count;
+}
+
 /* Gives chunks and objects to the depot; what is of no class, and what it has no room for, goes back to the spans or the
  * system. */
 void chunk_give(const struct chunk_batch *b);
