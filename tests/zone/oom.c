@@ -86,7 +86,7 @@ static void shared(void) {
 static void marks_and_children(void) {
     huddle_zone_t *z = checked(huddle_zone_open(NULL));
     if (z == NULL) return;
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 4; i++) {
         huddle_zone_mark_t m = huddle_zone_mark(z);
         size_t before = block_count;
         work_in(z);
