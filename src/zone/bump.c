@@ -91,7 +91,7 @@ static struct chunk *make_mapping(const struct zone *z, size_t n, size_t align) 
 static void give_back(struct chunk *c) {
     struct chunk_batch b = {.others = NULL};
     chunk_add(&b, c);
-    pool_give(&b, NULL, 0);
+    pool_give(&b, NULL, NULL, 0);
 }
 
 /* A new chunk or object for the zone; a part of a SHARED zone may not have it when the limit is reached. */

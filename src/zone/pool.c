@@ -115,7 +115,7 @@ static struct chunk *rest(struct chunk_pool *p, struct chunk *c) {
     return rested;
 }
 
-void pool_give(struct chunk_batch *b, struct chunk *rested, size_t needed_bytes) {
+void pool_give(struct chunk_batch *b, struct chunk *rested, struct chunk *ready, size_t needed_bytes) {
     struct heap *h = heap_seize();
     struct chunk_pool *p = relaxed_load(&h->pool);
     if (rested != NULL && p != NULL) rested = rest(p, rested);
@@ -123,7 +123,14 @@ void pool_give(struct chunk_batch *b, struct chunk *rested, size_t needed_bytes)
     bool is_left = true;
     if (likely(p != NULL && !tool_is_active())) {
         if (needed_bytes != 0) pool_note_need(p, needed_bytes);
+        if (ready != NULL && p->ready_count < POOL_READY && ready->class == p->recent_class) {
+            p->ready[p->ready_count++] = ready;
+            ready = NULL;
+        }
+        if (ready != NULL) chunk_add(b, ready);
         is_left = push_batch(p, b);
+    } else if (ready != NULL) {
+        chunk_add(b, ready);
     }
     heap_release(h);
     if (is_left) give_slow(b);

@@ -88,8 +88,9 @@ struct chunk *pool_take(int class, size_t held);
 struct chunk *pool_make(size_t n, size_t alignment, bool is_mapped, unsigned mapping_flags);
 
 /* Takes back chunks and objects of a zone, and notes how many bytes it needed; 0: nothing to note. `rested`, of a SECURE
- * zone, is not used again for a while, or NULL. */
-void pool_give(struct chunk_batch *b, struct chunk *rested, size_t needed_bytes);
+ * zone, is not used again for a while; `ready` has a closed zone at its base that can be opened as it is; each may be
+ * NULL. */
+void pool_give(struct chunk_batch *b, struct chunk *rested, struct chunk *ready, size_t needed_bytes);
 
 /* The calling thread's pool, made when it is wanted, and NULL where it has none of its own: no memory, late in its end, or
  * in a signal handler that interrupted the allocator. Only for what other threads and handlers do not touch: the scratch

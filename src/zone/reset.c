@@ -35,7 +35,7 @@ size_t zone_trim(struct zone *z, size_t keep) {
         chunk_add(&b, c);
     }
     zone_shared_give(z, bytes);
-    if (bytes != 0) pool_give(&b, NULL, 0);
+    if (bytes != 0) pool_give(&b, NULL, NULL, 0);
     return bytes;
 }
 

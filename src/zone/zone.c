@@ -258,21 +258,23 @@ static void gather(struct zone *z, struct chunk_batch *b, const struct chunk *re
     }
 }
 
-/* The same where nobody has to be told and nothing zeroed: what is of one class in a row is handed on in a row. */
-static void gather_plainly(struct zone *z, struct chunk_batch *b) {
-    struct chunk *parts[] = {z->objects, z->spare, z->chunk};
+/* The same where nobody has to be told and nothing zeroed, but what is in the list `kept`: what is of one class in a row is
+ * handed on in a row. */
+static void gather_plainly(struct zone *z, struct chunk_batch *b, const struct chunk *kept) {
     zone_leave_chunk(z);
+    struct chunk *parts[] = {z->objects, z->spare, z->chunk};
     for (size_t i = 0; i < 3; i++) {
         for (struct chunk *c = parts[i], *next; c != NULL; c = next) {
             struct chunk *first = c;
             uint32_t count = 1;
             relaxed_store(&c->zone, NULL);
+            if (c == kept) break; /* the last */
             if (unlikely(c->kind != CHUNK_POOLED)) {
                 next = c->next;
                 if (c->kind != CHUNK_BUFFER) chunk_add(b, c);
                 continue;
             }
-            while ((next = c->next) != NULL && next->class == first->class && next->kind == CHUNK_POOLED) {
+            while ((next = c->next) != NULL && next->class == first->class && next->kind == CHUNK_POOLED && next != kept) {
                 c = next;
                 relaxed_store(&c->zone, NULL);
                 count++;
@@ -280,6 +282,22 @@ static void gather_plainly(struct zone *z, struct chunk_batch *b) {
             chunk_add_row(b, first, c, count);
         }
     }
+}
+
+/* A zone without options, of which `first` is all that is left, as it was when it was opened; but its clock goes on. */
+static void make_ready(struct zone *z, struct chunk *first) {
+    first->next = NULL;
+    z->chunk = z->base_chunk = first;
+    z->spare = z->objects = NULL;
+    z->start = first->base + first->start;
+    z->packed_end = NULL;
+    z->marks = NULL;
+    z->used_before = z->spare_bytes = 0;
+    z->held = chunk_bytes(first);
+    z->peak_bytes = z->period_bytes = 0;
+    z->period_ms = 0;
+    z->is_growing = z->is_ending = false;
+    z->is_plain = true;
 }
 
 NOINLINE static void close_full(struct zone *z) {
@@ -293,14 +311,16 @@ NOINLINE static void close_full(struct zone *z) {
     struct chunk *own = chunk_find(z), *rested = NULL;
     if (likely(own != NULL && own->base == (char *)z)) { /* not in memory of the caller's */
         own->clock = z->clock;
-        relaxed_store(&own->is_head, false);
+        if (!z->is_simple) relaxed_store(&own->is_head, false);
         if (unlikely(z->flags & HUDDLE_ZONE_SECURE)) rested = own;
     }
-    if (likely((z->flags & HUDDLE_ZONE_SECURE) == 0 && z->options->on_chunk == NULL && !tool_is_active())) gather_plainly(z, &b);
+    struct chunk *ready = z->is_simple ? z->base_chunk : NULL;
+    if (likely((z->flags & HUDDLE_ZONE_SECURE) == 0 && z->options->on_chunk == NULL && !tool_is_active())) gather_plainly(z, &b, ready);
     else gather(z, &b, rested);
     z->state = ZONE_CLOSED;
     z->head = (huddle_zone_t){NULL, NULL, NULL};
-    pool_give(&b, rested, needed);
+    if (likely(ready != NULL)) make_ready(z, ready);
+    pool_give(&b, rested, ready, needed);
 }
 
 void zone_close(struct zone *z) {
