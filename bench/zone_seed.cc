@@ -18,6 +18,7 @@
 #include <vector>
 
 #if HAS_ZONES
+#include "huddle/huddle.h"
 #include "huddle/zone.h"
 /* The library's function, which languages without the header's inline ones call. */
 extern "C" void *zone_alloc_by_call(huddle_zone_t *z, size_t n) __asm__("huddle_zone_alloc");
@@ -285,6 +286,7 @@ template <size_t S> bool run_zone(const char *method, int zones) {
     else if (is("memory")) memory(S);
     else if (is("alternate")) measure(alternate, zones);
     else if (is("string")) measure(grow_in_zone, zones);
+    else if (is("empty_call")) measure([] { for (int i = 0; i < OBJECTS; i++) huddle_version(); }, zones);
     else if (is("other")) {
         pthread_t thread;
         pthread_barrier_init(&barrier, nullptr, 2);

@@ -147,23 +147,20 @@ void *huddle_zone_zalloc_slow(huddle_zone_t *h, size_t n) {
 }
 
 /* The same as the header's inline functions. */
-static ALWAYS_INLINE char *bump_inline(huddle_zone_t *h, size_t n) {
-    size_t k = (n + ZONE_ALIGN - 1) & ~(size_t)(ZONE_ALIGN - 1);
+void *huddle_zone_alloc(huddle_zone_t *h, size_t n) {
+    size_t k = round_up(n, ZONE_ALIGN);
     char *p = h->cur;
-    if (unlikely(k - 1 >= (size_t)(h->end - p))) return NULL;
+    if (unlikely(k - 1 >= (size_t)(h->end - p))) return huddle_zone_alloc_slow(h, n);
     h->cur = p + k;
     return p;
 }
 
-void *huddle_zone_alloc(huddle_zone_t *h, size_t n) {
-    char *p = bump_inline(h, n);
-    return likely(p != NULL) ? p : huddle_zone_alloc_slow(h, n);
-}
-
 void *huddle_zone_zalloc(huddle_zone_t *h, size_t n) {
-    char *p = bump_inline(h, n);
-    if (unlikely(p == NULL)) return huddle_zone_zalloc_slow(h, n);
-    if (p < h->zero_from) zero_block(p, round_up(n, ZONE_ALIGN));
+    size_t k = round_up(n, ZONE_ALIGN);
+    char *p = h->cur;
+    if (unlikely(k - 1 >= (size_t)(h->end - p))) return huddle_zone_zalloc_slow(h, n);
+    h->cur = p + k;
+    if (p < h->zero_from) zero_block(p, k);
     return p;
 }
 
