@@ -215,6 +215,51 @@ static void a_handler_has_zones_of_its_own(void **state) {
     assert_int_equal(statistics().zone_bytes, 0);
 }
 
+/* The handler keeps a zone until its next call, while main does nothing but open and close some: one of the closed zones
+ * that lie ready must never be handed out twice. */
+static huddle_zone_t *held;
+static unsigned char *held_block;
+
+static void hold_a_zone(int number) {
+    (void)number;
+    if (held != NULL) {
+        for (int i = 0; i < 100; i++) EXPECT(held_block[i] == 3);
+        EXPECT(huddle_zone_close(held) == 0);
+    }
+    held = huddle_zone_open(NULL);
+    held_block = held != NULL ? huddle_zone_alloc(held, 100) : NULL;
+    if (held_block != NULL) memset(held_block, 3, 100);
+    else held = NULL;
+    handled++;
+}
+
+static void a_ready_zone_is_handed_out_once(void **state) {
+    (void)state;
+    struct sigaction action = {.sa_handler = hold_a_zone, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    handled = 0;
+    EXPECT(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &often, NULL) == 0);
+    time_t end = time(NULL) + 2;
+    for (size_t i = 0; i % 1000 != 0 || time(NULL) <= end; i++) {
+        huddle_zone_t *z[3];
+        unsigned char *p[3];
+        for (int k = 0; k < 3; k++) {
+            z[k] = huddle_zone_open(NULL);
+            EXPECT(z[k] != NULL && (p[k] = huddle_zone_alloc(z[k], 100)) != NULL);
+            memset(p[k], 4 + k, 100);
+        }
+        for (int k = 0; k < 3; k++) {
+            EXPECT(p[k][0] == 4 + k && p[k][99] == 4 + k);
+            EXPECT(huddle_zone_close(z[k]) == 0);
+        }
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    if (held != NULL) EXPECT(huddle_zone_close(held) == 0);
+    held = NULL;
+    printf("%zu calls of the handler\n", handled);
+    assert_true(handled > 100);
+}
+
 int main(void) {
     allocator_start();
     const struct CMUnitTest tests[] = {
@@ -224,6 +269,7 @@ int main(void) {
         cmocka_unit_test(zones_are_used_and_closed_by_other_threads),
         cmocka_unit_test(threads_that_end_leave_nothing),
         cmocka_unit_test(a_handler_has_zones_of_its_own),
+        cmocka_unit_test(a_ready_zone_is_handed_out_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
