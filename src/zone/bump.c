@@ -204,7 +204,7 @@ static char *bump_more(struct zone *z, size_t align, size_t n, bool *is_zero) {
 static inline char *bump_spare(struct zone *z, size_t n) {
     struct chunk *old = z->chunk, *c = z->spare;
     size_t k = round_up(n, ZONE_ALIGN), room = (size_t)(old->end - z->head.cur);
-    if (c == NULL || k - 1 >= ZONE_LARGE_MIN - 1 || chunk_bytes(c) < k + room) return NULL;
+    if (c == NULL || k <= room || k >= ZONE_LARGE_MIN || chunk_bytes(c) < k + room) return NULL;
     z->spare = c->next;
     z->spare_bytes -= chunk_bytes(c);
     old->top = z->head.cur;

@@ -125,6 +125,23 @@ static void reset_keeps_what_was_needed_lately(void **state) {
     options.purge_ms = 1000;
 }
 
+/* All functions use up the current chunk before they take one that was kept. */
+static void the_current_chunk_is_used_up(void **state) {
+    (void)state;
+    huddle_zone_t *z = open_zone(NULL);
+    fill(z, 2 << 20, 1000);
+    assert_int_equal(huddle_zone_reset(z), 0);
+    size_t kept = stats_of(z).kept_bytes;
+    assert_true(kept != 0);
+    assert_non_null(huddle_zone_memdup(z, "text", 5));
+    assert_non_null(huddle_zone_aligned(z, 16, 100));
+    assert_non_null(huddle_zone_realloc(z, NULL, 0, 100));
+    assert_int_not_equal(huddle_zone_mark(z).id, 0);
+    assert_int_not_equal(huddle_zone_on_close(z, free, NULL), 0);
+    assert_int_equal(stats_of(z).kept_bytes, kept);
+    close_zone(z);
+}
+
 static void closed_zones_memory_goes_back(void **state) {
     (void)state;
     if (!TEST_COUNTS_RESIDENT) skip(); /* nor is there a helper thread */
@@ -157,6 +174,7 @@ int main(void) {
         cmocka_unit_test(overhead_is_small),
         cmocka_unit_test(objects_cost_nothing_but_themselves),
         cmocka_unit_test(reset_keeps_what_was_needed_lately),
+        cmocka_unit_test(the_current_chunk_is_used_up),
         cmocka_unit_test(closed_zones_memory_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
