@@ -138,8 +138,7 @@ static bool grow(size_t units, size_t alignment) {
         if (p == NULL) continue;
         if (n == FIRST_REGION_BYTES) os_keep_small(p, with_slack);
         if (add_region(r, p, with_slack)) return true;
-        os_unmap(p, with_slack);
-        break;
+        os_unmap(p, with_slack); /* there is no room for the page map beside it: perhaps beside a smaller one */
     }
     keep_record(r);
     return false;

@@ -322,7 +322,8 @@ struct chunk *chunk_take(unsigned class, unsigned most) {
         take_nested_locked(&left);
         if (made != NULL) link_unit_locked(made);
         for (unsigned i = 0; i < most; i++) {
-            struct chunk *c = take_locked(class);
+            /* A unit just made is no longer whole, whatever else the depot was given meanwhile: K2. */
+            struct chunk *c = i == 0 && made != NULL ? take_piece_locked(class) : take_locked(class);
             if (c == NULL) break;
             c->next = list;
             list = c;
