@@ -52,20 +52,25 @@ def need(tool):
         sys.exit(f"{os.path.basename(sys.argv[0])}: {tool} is missing, please install Debian's package of that name")
 
 
+class Failed(SystemExit):
+    """A command's run that is no measurement; ends the script unless it is caught."""
+
+
 class Run:
     """One run of a command under bench/peak."""
 
-    def __init__(self, build, library, command, env=None):
+    def __init__(self, build, library, command, env=None, cwd=None):
         peak = [program(build, "peak")] + (["-p", library] if library else [])
         with tempfile.NamedTemporaryFile("r") as result:
             done = subprocess.run(
-                peak + ["-o", result.name] + command, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
+                peak + ["-o", result.name] + command, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, cwd=cwd,
                 stdout=subprocess.PIPE, check=False, text=True, errors="replace")
-            fields = result.read().split()
-        if done.returncode != 0 or len(fields) != 4:
-            sys.exit(f"{' '.join(command)}\n  on {library or 'glibc'}: exit status {done.returncode}")
+            self.used = {name: float(value) for name, value in (f.split("=") for f in result.read().split())}
         self.output = done.stdout
-        self.seconds, self.rss_kib, self.vm_kib = float(fields[0]), int(fields[1]), int(fields[2])
+        if done.returncode != 0 or not self.used:
+            raise Failed(f"{' '.join(command)}\n  on {library or 'glibc'}: exit status {done.returncode}")
+        self.seconds = self.used["seconds"]
+        self.rss_kib, self.vm_kib = int(self.used["peak_kib"]), int(self.used["vm_kib"])
 
 
 def median(values):

@@ -1,6 +1,14 @@
 /* peak.c - `peak [-p LIBRARY] [-o FILE] COMMAND [ARG...]`: runs COMMAND, with LIBRARY preloaded into it alone, and
- * writes "SECONDS RSS_KIB VM_KIB STATUS" to FILE or standard output: elapsed time, peak resident set, peak of the
- * address space, exit status as a shell has it. Of COMMAND's process only, not of its children's.
+ * writes what it used to FILE or standard output, as one line of NAME=NUMBER:
+ *
+ *   seconds, cpu_s      elapsed, and of processors
+ *   peak_kib, end_kib   resident set: its peak, and when the process ends
+ *   vm_kib              peak of the address space
+ *   faults, switches    page faults without a read, and voluntary context switches
+ *   status              exit status as a shell has it
+ *
+ * cpu_s, faults and switches are those of COMMAND's process and of the children that it waited for, the memory is of
+ * the process alone.
  *
  * The command is traced with ptrace(2) for one purpose: it stops once more when it ends, while its memory is still
  * there and /proc/PID/status still tells the peaks. ru_maxrss would count this process too, as the child starts as a
@@ -11,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +28,10 @@ static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double in_seconds(struct timeval t) {
+    return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
 static _Noreturn void fail(const char *what) {
@@ -35,13 +48,14 @@ static _Noreturn void run(const char *library, char **command) {
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-static void read_peaks(pid_t child, long *rss_kib, long *vm_kib) {
+static void read_memory(pid_t child, long *peak_kib, long *end_kib, long *vm_kib) {
     char line[256];
     snprintf(line, sizeof line, "/proc/%d/status", (int)child);
     FILE *f = fopen(line, "r");
     if (f == NULL) fail(line);
     while (fgets(line, sizeof line, f) != NULL) {
-        if (strncmp(line, "VmHWM:", 6) == 0) *rss_kib = strtol(line + 6, NULL, 10);
+        if (strncmp(line, "VmHWM:", 6) == 0) *peak_kib = strtol(line + 6, NULL, 10);
+        if (strncmp(line, "VmRSS:", 6) == 0) *end_kib = strtol(line + 6, NULL, 10);
         if (strncmp(line, "VmPeak:", 7) == 0) *vm_kib = strtol(line + 7, NULL, 10);
     }
     fclose(f);
@@ -67,10 +81,11 @@ int main(int count, char **argument) {
     /* The terminal's signals are for the command. */
     signal(SIGINT, SIG_IGN);
     signal(SIGQUIT, SIG_IGN);
-    long rss_kib = 0, vm_kib = 0;
+    long peak_kib = 0, end_kib = 0, vm_kib = 0;
+    struct rusage used;
     int status, is_started = 0;
     for (;;) {
-        if (waitpid(child, &status, 0) < 0) fail("waitpid");
+        if (wait4(child, &status, 0, &used) < 0) fail("wait4");
         if (!WIFSTOPPED(status)) break;
         int signal_number = WSTOPSIG(status);
         if (!is_started) {
@@ -79,17 +94,20 @@ int main(int count, char **argument) {
             long options = PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
             if (ptrace(PTRACE_SETOPTIONS, child, NULL, options) != 0) fail("ptrace");
         } else if (status >> 16 == PTRACE_EVENT_EXIT) {
-            read_peaks(child, &rss_kib, &vm_kib);
+            read_memory(child, &peak_kib, &end_kib, &vm_kib);
             signal_number = 0;
         } else if (status >> 16 != 0) {
             signal_number = 0;
         }
         ptrace(PTRACE_CONT, child, NULL, (long)signal_number);
     }
+    double seconds = now() - begin;
     int shell_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     FILE *f = output != NULL ? fopen(output, "w") : stdout;
     if (f == NULL) fail(output);
-    fprintf(f, "%.3f %ld %ld %d\n", now() - begin, rss_kib, vm_kib, shell_status);
+    fprintf(f, "seconds=%.6f cpu_s=%.6f peak_kib=%ld end_kib=%ld vm_kib=%ld faults=%ld switches=%ld status=%d\n", seconds,
+            in_seconds(used.ru_utime) + in_seconds(used.ru_stime), peak_kib, end_kib, vm_kib, used.ru_minflt, used.ru_nvcsw,
+            shell_status);
     if (fclose(f) != 0) fail("output");
     return shell_status;
 }

@@ -1,13 +1,10 @@
-/* pair.c - `pair SIZE COUNT real|empty [threads]`: COUNT times malloc(SIZE) and free, each block freed at once.
+/* pair.c - what does the shortest way through malloc and free cost?
  *
- * Made for counting instructions, see pair-instructions. `empty` calls two functions that only return, by the same
+ * `pair SIZE COUNT real|empty [threads]`: COUNT times malloc(SIZE) and free, each block freed at once. Made for counting instructions, see pair-instructions. `empty` calls two functions that only return, by the same
  * loop; what they cost is the loop itself. `threads` has a second thread alive and asleep. Prints nanoseconds per
  * pair. */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "bench.h"
+
 #include <unistd.h>
 
 static __attribute__((naked, noinline)) void *empty_malloc(size_t size __attribute__((unused))) {
@@ -22,12 +19,6 @@ static void *sleep_forever(void *unused) {
     (void)unused;
     for (;;) pause();
     return NULL;
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* Not inlined, as `encodings` counts what is called from here. */

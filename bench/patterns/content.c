@@ -1,4 +1,6 @@
-/* content.c - `content [THREADS [MBYTES [IDLE_S]]]`: what a browser's content process with little content does to
+/* content.c - how much memory does a browser keep?
+ *
+ * `content [THREADS [MBYTES [IDLE_S]]]`: what a browser's content process with little content does to
  * malloc. THREADS threads (30) have MBYTES (20) of live blocks, which belong to documents. The phases:
  *
  *   load   each thread allocates its part of every document, and four times as much that it soon frees again, an
@@ -8,11 +10,8 @@
  *
  * After each one it prints the phase and the bytes that are live, and waits for a line on standard input, so that its
  * memory can be looked at; it ends at the end of the input. Which blocks live is the same in every run. */
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "bench.h"
+
 #include <unistd.h>
 
 enum { THREADS_MAX = 256, DOCUMENTS = 8, SOON = 256, TURN = 64, SMALLEST = 8 };
@@ -42,20 +41,12 @@ struct worker {
 };
 
 static struct worker workers[THREADS_MAX];
-static size_t threads = 30, part_bytes;
+static size_t threads, part_bytes;
 /* All threads meet before and after load and close; the main thread is one of them. */
 static pthread_barrier_t barrier;
 
-/* A step of splitmix64. */
-static uint64_t next_random(struct worker *w) {
-    uint64_t z = w->state += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
-
 static size_t random_size(struct worker *w) {
-    uint64_t random = next_random(w);
+    uint64_t random = next_random(&w->state);
     unsigned rest = (unsigned)(random % 1000);
     size_t i = 0, least = SMALLEST;
     while (rest >= mix[i].weight) {
@@ -66,8 +57,7 @@ static size_t random_size(struct worker *w) {
 }
 
 static struct object *new_object(size_t size) {
-    struct object *o = malloc(size);
-    if (o == NULL) abort();
+    struct object *o = checked(malloc(size));
     memset(o, 0x5a, size);
     return o;
 }
@@ -99,7 +89,7 @@ static void load(struct worker *w) {
     struct object *soon[SOON] = {NULL};
     size_t kept = 0;
     while (kept < part_bytes) {
-        struct list *document = &w->document[next_random(w) % DOCUMENTS];
+        struct list *document = &w->document[next_random(&w->state) % DOCUMENTS];
         for (size_t i = 0; i < TURN; i++) {
             size_t size = random_size(w);
             struct object *o = new_object(size);
@@ -110,7 +100,7 @@ static void load(struct worker *w) {
                 kept += size;
                 continue;
             }
-            uint64_t random = next_random(w);
+            uint64_t random = next_random(&w->state);
             size_t k = random % SOON;
             if (soon[k] != NULL && random >> 61 == 0) give(&workers[(random >> 32) % threads], soon[k]);
             else free(soon[k]);
@@ -157,13 +147,10 @@ static void report(const char *phase) {
 }
 
 int main(int count, char **argument) {
-    if (count > 1) threads = strtoul(argument[1], NULL, 10);
-    size_t mbytes = count > 2 ? strtoul(argument[2], NULL, 10) : 20;
-    unsigned idle_s = count > 3 ? (unsigned)strtoul(argument[3], NULL, 10) : 12;
-    if (threads < 1 || threads > THREADS_MAX || mbytes == 0) {
-        fprintf(stderr, "usage: content [THREADS [MBYTES [IDLE_S]]]\n");
-        return 2;
-    }
+    threads = number(count, argument, 1, 30);
+    size_t mbytes = number(count, argument, 2, 20);
+    unsigned idle_s = (unsigned)number(count, argument, 3, 12);
+    if (threads < 1 || threads > THREADS_MAX || mbytes == 0) usage("content [THREADS [MBYTES [IDLE_S]]]");
     part_bytes = mbytes * 1000 * 1000 / threads;
     if (pthread_barrier_init(&barrier, NULL, (unsigned)threads) != 0) return 1;
     for (size_t i = 0; i < threads; i++) {
