@@ -1,7 +1,11 @@
 """What the scripts of bench/ share: which allocators there are, and running a command on one."""
 import argparse
+import datetime
 import os
 import pathlib
+import platform
+import re
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -13,7 +17,11 @@ DEBIAN = {
     "jemalloc": "libjemalloc.so.2",
     "mimalloc": "libmimalloc.so.2.0",
     "tcmalloc": "libtcmalloc_minimal.so.4",
+    "tbbmalloc": "libtbbmalloc_proxy.so.2",
+    "scudo": "libclang_rt.scudo_standalone-*.so",
 }
+PLACES = ("*-linux-gnu", "llvm-*/lib/clang/*/lib/linux")
+PACKAGES = ("libjemalloc2", "libmimalloc2.0", "libtcmalloc-minimal4", "libtbbmalloc2", "libclang-rt-14-dev")
 
 
 def parser(description, rounds):
@@ -29,15 +37,42 @@ def choose(named, build, with_debian):
     chosen = {"glibc": None}
     if with_debian:
         for name, file in DEBIAN.items():
-            found = sorted(pathlib.Path("/usr/lib").glob(f"*-linux-gnu/{file}"))
+            found = [p for place in PLACES for p in sorted(pathlib.Path("/usr/lib").glob(f"{place}/{file}"))
+                     if platform.machine() in str(p)]
             if found:
-                chosen[name] = str(found[0])
+                chosen[name] = str(found[-1])
     for pair in named or [f"huddle={build}/libhuddle.so"]:
         name, equals, path = pair.partition("=")
         if not equals or not os.path.isfile(path):
             sys.exit(f"{os.path.basename(sys.argv[0])}: {pair}: NAME=PATH of a library is expected")
         chosen[name] = os.path.abspath(path)
     return chosen
+
+
+def version(name, library):
+    """What a CSV's head says of an allocator: Debian's package and version, or the file's name. Never a directory."""
+    if library is None:
+        return " ".join(platform.libc_ver())
+    found = subprocess.run(["dpkg-query", "-S", os.path.realpath(library)], capture_output=True, check=False, text=True)
+    package = found.stdout.partition(": ")[0]
+    if package:
+        return subprocess.run(["dpkg-query", "-W", package], capture_output=True, check=True, text=True).stdout.replace("\t", " ").strip()
+    return os.path.basename(os.path.realpath(library))
+
+
+def about(script):
+    """Where figures come from, for a CSV's head: names of files, never directories."""
+    cpu = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    compiler = subprocess.run(["cc", "--version"], capture_output=True, check=True, text=True).stdout.splitlines()[0]
+    commit = subprocess.run(["git", "describe", "--always", "--dirty", "--exclude=*"], cwd=ROOT,
+                            capture_output=True, check=False, text=True).stdout.strip()
+    words = [re.sub(r"^([^=/]*=)?.*/", r"\1", word) for word in sys.argv[1:]]
+    yield f"command: {shlex.join([script] + words)}"
+    yield f"CPU: {cpu[1] if cpu else platform.machine()}, {os.cpu_count()} of them"
+    yield f"kernel: {platform.system()} {re.match(r'[0-9.]+', platform.release())[0]}, {' '.join(platform.libc_ver())}"
+    yield f"compiler: {compiler}"
+    yield f"date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}"
+    yield f"huddle: {commit or 'unknown'}"
 
 
 def program(build, name):
@@ -68,7 +103,7 @@ class Run:
             self.used = {name: float(value) for name, value in (f.split("=") for f in result.read().split())}
         self.output = done.stdout
         if done.returncode != 0 or not self.used:
-            raise Failed(f"{' '.join(command)}\n  on {library or 'glibc'}: exit status {done.returncode}")
+            raise Failed(f"{shlex.join(command):.120}\n  on {library or 'glibc'}: exit status {done.returncode}")
         self.seconds = self.used["seconds"]
         self.rss_kib, self.vm_kib = int(self.used["peak_kib"]), int(self.used["vm_kib"])
 
