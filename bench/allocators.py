@@ -99,7 +99,7 @@ class Run:
         with tempfile.NamedTemporaryFile("r") as result:
             done = subprocess.run(
                 peak + ["-o", result.name] + command, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, cwd=cwd,
-                stdout=subprocess.PIPE, check=False, text=True, errors="replace")
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True, errors="replace")
             self.used = {name: float(value) for name, value in (f.split("=") for f in result.read().split())}
         self.output = done.stdout
         if done.returncode != 0 or not self.used:

@@ -438,7 +438,7 @@ def programs():
                   "Commit 1", git_repository)
     yield Program("z3", ("z3:z3",), lambda f, s: ["z3", "in.smt2"], "sat", in_folder("in.smt2", inputs.write_smt, 150))
     yield Program("ghostscript", ("gs:ghostscript",), lambda f, s: [
-        "gs", "-q", "-dNOPAUSE", "-dBATCH", "-sDEVICE=bbox", "in.pdf"], "", pdf)
+        "gs", "-q", "-dNOPAUSE", "-dBATCH", "-sDEVICE=bbox", "in.pdf"], "BoundingBox", pdf)
     yield Program("pdftotext", ("pdftotext:poppler-utils", "gs:ghostscript"), lambda f, s: ["pdftotext", "in.pdf", "-"],
                   " ", pdf)
     yield Program("xz -T2", ("xz:xz-utils",), lambda f, s: ["xz", "-T2", "-2", "--block-size=1MiB", "-c", "in.txt"], "7zXZ",
