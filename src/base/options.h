@@ -34,7 +34,7 @@ struct option_info {
     enum option_when when;
 };
 
-enum { OPTION_MAX = 11 + HUDDLE_AUDIT };
+enum { OPTION_MAX = 12 + HUDDLE_AUDIT };
 
 /* All options in the order of options.def, and their number. */
 const struct option_info *option_table(size_t *count);

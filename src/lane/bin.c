@@ -2,9 +2,9 @@
 
 #include "os/fail.h"
 #include "span/purge.h"
+#include "span/span.h"
 
 enum {
-    SERIAL_MAX = 15,
     FREED_MAX = 256 << 10, /* then the purge is told */
     PURGE_RANGES = 64,     /* in one system call */
     PURGE_LOOKS = 32,      /* at runs while the lock is held */
@@ -75,7 +75,7 @@ size_t bin_lease(struct bin *b, unsigned class, unsigned lane, struct cell_ref *
     lock_take(&b->lock, RANK_BIN);
     size_t done = lease_locked(b, out, n);
     uint32_t serial = b->serial;
-    if (done == 0 && serial < SERIAL_MAX) b->serial++;
+    if (done == 0 && serial < RUN_SERIAL_MAX) b->serial++;
     lock_release(&b->lock, RANK_BIN);
     if (done != 0) return done;
     struct run *r = run_create(class, lane, serial), *surplus = NULL;
@@ -193,6 +193,7 @@ bool bin_purge(struct bin *b, size_t *left, bool all, bool *is_wanted) {
         n += purge_next_locked(b, --*left != 0, all, ranges + n, is_wanted, &apart);
     lock_release(&b->lock, RANK_BIN);
     if (n == 0) return *left != 0;
+    for (size_t i = 0; i < n; i++) span_before_purge(ranges[i].start);
     os_purge_many(ranges, n);
     lock_take(&b->lock, RANK_BIN);
     struct run *doomed = put_back_locked(b, apart);

@@ -19,7 +19,7 @@
 
 struct bin {
     struct lock lock;
-    uint32_t serial; /* runs made so far, at most 15, for the stagger */
+    uint32_t serial; /* runs made so far, at most RUN_SERIAL_MAX */
     struct run *current;
     struct run *partial, *partial_last;
     uint32_t listed; /* runs from partial to partial_last */

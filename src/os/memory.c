@@ -1,5 +1,6 @@
 #include "os/memory.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -7,6 +8,10 @@
 #include "base/options.h"
 #include "os/fail.h"
 #include "os/system.h"
+
+#if !defined MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
 
 size_t os_page_bytes = 4096;
 size_t os_real_page_bytes = 4096;
@@ -72,6 +77,15 @@ void os_keep_small(const void *p, size_t n) {
 void os_want_huge(void *p, size_t n) {
     require_pages(p, n);
     system_call(SYS_madvise, (long)p, (long)n, MADV_HUGEPAGE, 0, 0, 0);
+}
+
+/* Kernels before 5.14 do not know it. */
+static bool has_populate = true;
+
+void os_populate(void *p, size_t n) {
+    require_pages(p, n);
+    if (!relaxed_load(&has_populate)) return;
+    if (system_call(SYS_madvise, (long)p, (long)n, MADV_POPULATE_WRITE, 0, 0, 0) == -EINVAL) relaxed_store(&has_populate, false);
 }
 
 bool os_keep_out_of_dumps(void *p, size_t n) {

@@ -24,6 +24,9 @@ void *os_map(void *hint, size_t n);
  * system gives them to everybody, a small program would have megabytes of them. May fail, silently. */
 void os_keep_small(const void *p, size_t n);
 
+/* Has the system provide the pages of p .. p + n now, instead of at a fault for each. May fail, silently. */
+void os_populate(void *p, size_t n);
+
 /* Asks for huge pages in a mapping. May fail, silently. */
 void os_want_huge(void *p, size_t n);
 

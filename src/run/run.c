@@ -8,6 +8,7 @@
 enum {
     STAGGER_BYTES = 256,         /* from run to run of a class */
     STAGGER_CYCLE = 16,
+    POPULATE_STEP = 16 << 10,
 };
 
 /* How many cells to leave out at the front: a few lines that depend on the class, and more that depend on the place, so
@@ -17,6 +18,12 @@ static size_t stagger_cells(unsigned class, uint32_t serial, const char *base) {
     size_t step = (uintptr_t)base / UNIT_BYTES % min_size(serial + (size_t)1, STAGGER_CYCLE);
     size_t bytes = class * 64 % STAGGER_BYTES + step * STAGGER_BYTES;
     return bytes / size_class_bytes(class);
+}
+
+/* How much of a run of new memory is provided at once: up to all of it, but little beside what the class has already. */
+static size_t bytes_to_populate(size_t run_bytes, uint32_t serial) {
+    size_t step = max_size(POPULATE_STEP, os_page_bytes);
+    return run_bytes * serial / RUN_SERIAL_MAX / step * step;
 }
 
 struct run *run_create(unsigned class, unsigned lane, uint32_t serial) {
@@ -29,6 +36,8 @@ struct run *run_create(unsigned class, unsigned lane, uint32_t serial) {
         meta_free(r, run_record_bytes(cells));
         return NULL;
     }
+    size_t ahead = is_zero ? bytes_to_populate(units * UNIT_BYTES, serial) : 0;
+    if (ahead != 0) span_populate(r->base, ahead);
     r->cell_bytes = (uint32_t)size_class_bytes(class);
     r->cells = (uint16_t)cells;
     r->class = (uint8_t)class;

@@ -65,8 +65,10 @@ static inline size_t run_record_bytes(size_t cells) {
     return sizeof(struct run) + encoding_bytes(cells);
 }
 
-/* A new run for the class in the lane; `serial` is the number of runs that the bin made before. NULL when there is no memory. Takes
- * no bin's lock and must not be called under one. */
+enum { RUN_SERIAL_MAX = 24 };
+
+/* A new run for the class in the lane; `serial` is the number of runs that the bin made before, RUN_SERIAL_MAX for more.
+ * NULL when there is no memory. Takes no bin's lock and must not be called under one. */
 struct run *run_create(unsigned class, unsigned lane, uint32_t serial);
 
 /* Takes a run that nobody uses (R4) out of the page map and the index; then, outside the lock, run_destroy gives up its

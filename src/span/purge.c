@@ -74,6 +74,7 @@ static void collect(struct batch *b, bool all, size_t most) {
 
 /* Purges a batch and puts it back. Returns the units that are clean now; the rest failed and stays dirty. */
 static size_t purge_batch(struct batch *b) {
+    for (size_t i = 0; i < b->count; i++) span_before_purge(b->range[i].start);
     size_t done = os_purge_many(b->range, b->count), units = 0;
     lock_take(&span_lock, RANK_SPAN);
     for (size_t i = 0; i < b->count; i++) {

@@ -32,6 +32,8 @@ struct region {
     struct region *next; /* all regions, oldest first */
     struct region *next_retired;
     bool is_linked; /* in the list, for good */
+    bool is_dense;  /* for spans of one unit; begins at a huge page */
+    bool is_huge;   /* the system was asked for huge pages, and nothing was purged here since */
     uint64_t free[REGION_WORDS], dirty[REGION_WORDS], aged[REGION_WORDS];
 };
 

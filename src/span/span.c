@@ -1,5 +1,6 @@
 #include "span/span.h"
 
+#include "base/options.h"
 #include "os/fail.h"
 #include "os/memory.h"
 #include "span/large.h"
@@ -11,6 +12,7 @@ enum {
     FIRST_REGION_BYTES = 4 << 20,
     LAST_REGION_BYTES = REGION_UNITS * UNIT_BYTES,
     SCARCE_PART = 8,
+    HUGE_PAGE_BYTES = 2 << 20,
 };
 
 struct lock span_lock;
@@ -23,8 +25,13 @@ static struct region *retired;
 
 static bool is_scarce; /* relaxed */
 
-static void *take_wished_locked(size_t units, size_t alignment, enum region_wish wish, size_t *clean) {
+static size_t huge_regions; /* with is_huge; written under span_lock, relaxed */
+
+/* Dense regions are for single units: what may be used in part only, as a large block may, would bring huge pages that
+ * are not used. `anywhere`: there is nothing else. */
+static void *take_wished_locked(size_t units, size_t alignment, enum region_wish wish, bool anywhere, size_t *clean) {
     for (struct region *r = span_regions; r != NULL; r = r->next) {
+        if (r->is_dense && units != 1 && !anywhere) continue;
         int i = region_find_locked(r, units, alignment, wish);
         if (i < 0) continue;
         *clean = region_take_locked(r, (size_t)i, units);
@@ -33,15 +40,15 @@ static void *take_wished_locked(size_t units, size_t alignment, enum region_wish
     return NULL;
 }
 
-static void *take(size_t units, size_t alignment, size_t *clean) {
+static void *take(size_t units, size_t alignment, bool anywhere, size_t *clean) {
     lock_take(&span_lock, RANK_SPAN);
-    void *p = take_wished_locked(units, alignment, REGION_DIRTY, clean);
+    void *p = take_wished_locked(units, alignment, REGION_DIRTY, anywhere, clean);
     lock_release(&span_lock, RANK_SPAN);
     if (p != NULL) return p;
     bool is_more = span_take_back != NULL && span_take_back(units * UNIT_BYTES);
     lock_take(&span_lock, RANK_SPAN);
-    if (is_more) p = take_wished_locked(units, alignment, REGION_DIRTY, clean);
-    if (p == NULL) p = take_wished_locked(units, alignment, REGION_ANY, clean);
+    if (is_more) p = take_wished_locked(units, alignment, REGION_DIRTY, anywhere, clean);
+    if (p == NULL) p = take_wished_locked(units, alignment, REGION_ANY, anywhere, clean);
     lock_release(&span_lock, RANK_SPAN);
     return p;
 }
@@ -62,9 +69,13 @@ static void keep_record(struct region *r) {
     lock_release(&span_lock, RANK_SPAN);
 }
 
+static char *first_unit(char *p, bool is_dense) {
+    return (char *)round_up((uintptr_t)p, is_dense ? HUGE_PAGE_BYTES : UNIT_BYTES);
+}
+
 /* Fills in and publishes a region for n mapped bytes at p, which need not be aligned. */
-static bool add_region(struct region *r, char *p, size_t n) {
-    char *base = (char *)round_up((uintptr_t)p, UNIT_BYTES);
+static bool add_region(struct region *r, char *p, size_t n, bool is_dense, bool is_huge) {
+    char *base = first_unit(p, is_dense);
     size_t units = min_size((size_t)(p + n - base) / UNIT_BYTES, REGION_UNITS);
     if (!page_map_cover(base, units * UNIT_BYTES)) return false;
     page_map_set_owner(base, units, OWNER_FREE);
@@ -73,6 +84,9 @@ static bool add_region(struct region *r, char *p, size_t n) {
     r->map_start = p;
     r->map_bytes = n;
     r->units = (uint32_t)units;
+    r->is_dense = is_dense;
+    r->is_huge = is_huge;
+    if (is_huge) relaxed_store(&huge_regions, huge_regions + 1);
     region_put_locked(r, 0, units, false);
     region_bytes += n;
     if (!r->is_linked) {
@@ -90,13 +104,17 @@ size_t span_release_unused(void) {
         lock_take(&span_lock, RANK_SPAN);
         struct region *r = span_regions;
         while (r != NULL && !region_retire_locked(r)) r = r->next;
-        if (r != NULL) region_bytes -= r->map_bytes;
+        if (r != NULL) {
+            region_bytes -= r->map_bytes;
+            if (r->is_huge) relaxed_store(&huge_regions, huge_regions - 1);
+            r->is_huge = false;
+        }
         lock_release(&span_lock, RANK_SPAN);
         if (r == NULL) return bytes;
-        char *base = (char *)round_up((uintptr_t)r->map_start, UNIT_BYTES);
+        char *base = first_unit(r->map_start, r->is_dense);
         page_map_set_owner(base, min_size((size_t)(r->map_start + r->map_bytes - base) / UNIT_BYTES, REGION_UNITS), OWNER_NONE);
         if (!os_unmap(r->map_start, r->map_bytes)) {
-            add_region(r, r->map_start, r->map_bytes); /* it is still mapped */
+            add_region(r, r->map_start, r->map_bytes, r->is_dense, false); /* it is still mapped */
             return bytes;
         }
         bytes += r->map_bytes;
@@ -125,19 +143,32 @@ bool span_is_scarce(void) {
     return relaxed_load(&is_scarce);
 }
 
+/* Whether a region for single units is to have huge pages: a growing heap would otherwise fault once for each page, and
+ * what of the last huge page is not used is little beside the heap. */
+static bool is_dense_wanted(size_t units, size_t alignment) {
+    size_t from = (size_t)relaxed_load(&options.huge_mib) * (KIB * KIB);
+    lock_take(&span_lock, RANK_SPAN);
+    bool is_large = region_bytes >= from;
+    lock_release(&span_lock, RANK_SPAN);
+    return units == 1 && alignment <= UNIT_BYTES && from != 0 && is_large && !span_is_scarce();
+}
+
 /* A new region with room for `units` at `alignment`: as large as is usual, else as large as the system still gives. */
 static bool grow(size_t units, size_t alignment) {
     size_t need = units * UNIT_BYTES + (alignment > UNIT_BYTES ? alignment : 0);
     if (need > LAST_REGION_BYTES) return false;
     note_limit();
+    bool is_dense = is_dense_wanted(units, alignment);
     struct region *r = take_record();
     if (r == NULL) return false;
     for (size_t n = max_size(next_region_bytes(), need); n >= need; n = n == need ? 0 : max_size(round_up(n / 2, UNIT_BYTES), need)) {
-        size_t with_slack = n + UNIT_BYTES; /* a mapping at an odd page loses the unit that its ends would make together */
+        /* A mapping at an odd page loses the unit that its ends would make together. */
+        size_t with_slack = n + (is_dense ? HUGE_PAGE_BYTES : UNIT_BYTES);
         void *p = os_map(NULL, with_slack);
         if (p == NULL) continue;
-        if (n == FIRST_REGION_BYTES) os_keep_small(p, with_slack);
-        if (add_region(r, p, with_slack)) return true;
+        if (is_dense) os_want_huge(p, with_slack);
+        else if (n == FIRST_REGION_BYTES) os_keep_small(p, with_slack);
+        if (add_region(r, p, with_slack, is_dense, is_dense)) return true;
         os_unmap(p, with_slack); /* there is no room for the page map beside it: perhaps beside a smaller one */
     }
     keep_record(r);
@@ -146,15 +177,16 @@ static bool grow(size_t units, size_t alignment) {
 
 void *span_alloc(size_t units, size_t alignment, bool *is_zero) {
     ASSERT(units != 0 && units <= REGION_UNITS);
-    for (;;) {
+    for (bool is_last = false;;) {
         size_t clean;
-        void *p = take(units, alignment, &clean);
+        void *p = take(units, alignment, is_last, &clean);
         if (p != NULL) {
             *is_zero = clean == units;
             purge_note_taken(clean);
             return p;
         }
-        if (!grow(units, alignment) && !(span_release_unused() != 0 && grow(units, alignment))) return NULL;
+        if (is_last) return NULL;
+        is_last = !grow(units, alignment) && !(span_release_unused() != 0 && grow(units, alignment));
     }
 }
 
@@ -163,6 +195,22 @@ static struct region *region_of_locked(const void *p) {
         if ((uintptr_t)p - (uintptr_t)r->base < (size_t)r->units * UNIT_BYTES) return r;
     REQUIRE(false);
     return NULL;
+}
+
+void span_before_purge(const void *p) {
+    if (likely(relaxed_load(&huge_regions) == 0)) return;
+    lock_take(&span_lock, RANK_SPAN);
+    struct region *r = region_of_locked(p);
+    char *base = r->base;
+    size_t bytes = r->is_huge ? r->units * (size_t)UNIT_BYTES : 0;
+    if (bytes != 0) relaxed_store(&huge_regions, huge_regions - 1);
+    r->is_huge = false;
+    lock_release(&span_lock, RANK_SPAN);
+    if (bytes != 0) os_keep_small(base, bytes);
+}
+
+void span_populate(void *p, size_t n) {
+    if (relaxed_load(&huge_regions) == 0) os_populate(p, n);
 }
 
 static size_t index_in(const struct region *r, const void *p) {
@@ -178,7 +226,12 @@ static void put(void *p, size_t units, bool is_dirty) {
 }
 
 void span_free(void *p, size_t units) {
-    put(p, units, !purge_is_excess(units) || !os_purge(p, units * UNIT_BYTES));
+    bool is_purged = purge_is_excess(units);
+    if (is_purged) {
+        span_before_purge(p);
+        is_purged = os_purge(p, units * UNIT_BYTES);
+    }
+    put(p, units, !is_purged);
     purge_poll(units * UNIT_BYTES);
 }
 

@@ -1,7 +1,8 @@
 /* span.h - whole 64 KiB units for runs, large blocks and zones: taken from regions, regions from the system.
  *
  * Dirty units are handed out before clean ones, single ones at low addresses, several where the gap is the shortest:
- * what was touched is touched again. Regions start at 4 MiB and grow with the heap to 64 MiB. The system is only asked
+ * what was touched is touched again. Regions start at 4 MiB and grow with the heap to 64 MiB. From the option huge_mib on
+ * those for single units are dense: with huge pages, until something in them is purged. The system is only asked
  * outside the span lock. */
 #ifndef HUDDLE_SPAN_SPAN_H
 #define HUDDLE_SPAN_SPAN_H
@@ -25,6 +26,14 @@ void *span_alloc(size_t units, size_t alignment, bool *is_zero);
 /* zone/'s, absent where only the layers below it are linked: frees spans that are kept for zones, if they are so many bytes
  * or more. Called, with no lock held, before memory is taken that has to be faulted in. */
 bool span_take_back(size_t bytes) __attribute__((weak));
+
+/* To be called before memory inside spans in use is purged: the region of p is not to have huge pages any more, or the
+ * system would fill the gaps again (khugepaged does, for a single page that is left). */
+void span_before_purge(const void *p);
+
+/* Has the system provide n bytes of a span at once that will soon be written, instead of at a fault for each page. Only a
+ * matter of speed. */
+void span_populate(void *p, size_t n);
 
 /* Takes units back; the descriptors are written already (an owner that nobody answers to). They are dirty. */
 void span_free(void *p, size_t units);

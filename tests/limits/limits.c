@@ -380,6 +380,51 @@ static void sparse(const char *kib) {
            proc_kib("/proc/self/smaps_rollup", "AnonHugePages"));
 }
 
+static size_t lines_with(const char *file, const char *text) {
+    char line[512];
+    size_t n = 0;
+    FILE *f = fopen(file, "r");
+    REQUIRE(f != NULL);
+    while (fgets(line, sizeof line, f) != NULL) n += strstr(line, text) != NULL;
+    fclose(f);
+    return n;
+}
+
+/* A heap of small blocks that grows has huge pages, large blocks of which little is used do not, and when it shrinks the
+ * system is not asked for them any more. */
+static void dense(const char *mib) {
+    enum { SPARSE = 200 };
+    static char *large[SPARSE];
+    bool is_on_request = lines_with("/sys/kernel/mm/transparent_hugepage/enabled", "[never]") == 0;
+    struct block *list = NULL;
+    size_t start = resident_kib(), bytes = 0, most = strtoul(mib, NULL, 10) * MIB;
+    for (size_t n; bytes < most; bytes += n) {
+        n = sizeof(struct block) + random_below(500);
+        struct block *b = malloc(n);
+        REQUIRE(b != NULL);
+        memset(b, 1, n);
+        b->next = list;
+        list = b;
+    }
+    size_t full = resident_kib(), huge = proc_kib("/proc/self/smaps_rollup", "AnonHugePages");
+    printf("%zu kB of blocks: %zu kB resident, %zu kB in huge pages\n", bytes / KIB, full, huge);
+    REQUIRE(full - start <= bytes / KIB * 118 / 100);
+    REQUIRE(!is_on_request || lines_with("/proc/self/smaps", " hg") != 0);
+    for (size_t i = 0; i < SPARSE; i++) {
+        large[i] = calloc(1, MIB);
+        REQUIRE(large[i] != NULL);
+        large[i][MIB / 2] = 1;
+    }
+    size_t sparse_kib = resident_kib() - full;
+    printf("%d blocks of 1 MiB of which a page is used: %zu kB more\n", SPARSE, sparse_kib);
+    REQUIRE(sparse_kib <= SPARSE * 16);
+    for (size_t i = 0; i < SPARSE; i++) free(large[i]);
+    drop(&list);
+    malloc_trim(0);
+    printf("then %zu kB\n", resident_kib());
+    REQUIRE(resident_kib() - start <= 4096 && lines_with("/proc/self/smaps", " hg") == 0);
+}
+
 static size_t faults(void) {
     struct rusage usage;
     REQUIRE(getrusage(RUSAGE_SELF, &usage) == 0);
@@ -464,6 +509,7 @@ int main(int count, char **argument) {
         {"left_beside_others", left_beside_others},
         {"in_group", in_group},
         {"sparse", sparse},
+        {"dense", dense},
         {"grow", grow},
     };
     setvbuf(stdout, NULL, _IONBF, 0);
