@@ -32,6 +32,14 @@ def parser(description, rounds):
     return p
 
 
+def check_preload(name, library):
+    """A library that cannot be preloaded is passed over by the dynamic linker, and glibc would be measured."""
+    done = subprocess.run(["cat", "/proc/self/maps"], env={**os.environ, "LD_PRELOAD": library}, capture_output=True,
+                          check=False, text=True)
+    if os.path.realpath(library) not in done.stdout:
+        sys.exit(f"{name}: {library} is not loaded into programs\n{done.stderr}")
+
+
 def choose(named, build, with_debian):
     """{name: library or None for glibc}, glibc first: NAME=PATH arguments, or huddle as built when there are none."""
     chosen = {"glibc": None}
@@ -46,6 +54,9 @@ def choose(named, build, with_debian):
         if not equals or not os.path.isfile(path):
             sys.exit(f"{os.path.basename(sys.argv[0])}: {pair}: NAME=PATH of a library is expected")
         chosen[name] = os.path.abspath(path)
+    for name, library in chosen.items():
+        if library:
+            check_preload(name, library)
     return chosen
 
 
@@ -87,6 +98,19 @@ def need(tool):
         sys.exit(f"{os.path.basename(sys.argv[0])}: {tool} is missing, please install Debian's package of that name")
 
 
+def instructions(library, command, functions=(), env=None):
+    """Executed by a command on an allocator, in its functions of those names and what they call, or in all; by callgrind."""
+    clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    assignments = ([f"LD_PRELOAD={library}"] if library else []) + [f"{k}={v}" for k, v in (env or {}).items()]
+    words = (["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=yes", "--log-fd=2"]
+             + [f"--toggle-collect={f}" for f in functions] + ["env"] + assignments + command)
+    done = subprocess.run(words, env=clean, capture_output=True, check=False, text=True)
+    counts = re.findall(r"Collected\s*:\s*(\d+)", done.stderr)
+    if done.returncode != 0 or not counts or int(counts[-1]) == 0:
+        raise Failed(f"{shlex.join(words)}\n{done.stderr}")
+    return int(counts[-1])
+
+
 class Failed(SystemExit):
     """A command's run that is no measurement; ends the script unless it is caught."""
 
@@ -99,7 +123,7 @@ class Run:
         with tempfile.NamedTemporaryFile("r") as result:
             done = subprocess.run(
                 peak + ["-o", result.name] + command, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, cwd=cwd,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True, errors="replace")
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=300, text=True, errors="replace")
             self.used = {name: float(value) for name, value in (f.split("=") for f in result.read().split())}
         self.output = done.stdout
         if done.returncode != 0 or not self.used:

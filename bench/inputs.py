@@ -99,19 +99,22 @@ def write_fast_import(path, commits, files=60):
                 f.write(f"M 100644 inline {name}\ndata {len(text)}\n{text}\n")
 
 
-def write_smt(path, variables):
-    """A problem of linear arithmetic and uninterpreted functions that has a solution: it is made from one."""
-    r = random.Random(5)
-    value = [r.randrange(1000) for _ in range(variables)]
-    out = ["(set-logic QF_UFLIA)", "(declare-fun f (Int) Int)"]
-    out += [f"(declare-fun x{i} () Int)" for i in range(variables)]
-    for _ in range(4 * variables):
-        a, b, c = (r.randrange(variables) for _ in range(3))
-        total = value[a] + 2 * value[b] - value[c]
-        out.append(f"(assert (<= (+ x{a} (* 2 x{b}) (- x{c})) {total + r.randrange(20)}))")
-        out.append(f"(assert (or (>= x{a} {value[a] - r.randrange(5)}) (= (f x{b}) x{c})))")
-    out += [f"(assert (= (f x{i}) (f x{(i * 7) % variables})))" for i in range(0, variables, 5)]
-    write(path, "\n".join(out) + "\n(check-sat)\n")
+def write_smt(path, problems, variables=45):
+    """Problems of linear arithmetic and an uninterpreted function, one after the other, that have solutions: they are made
+    from them."""
+    out = ["(set-logic QF_UFLIA)", "(declare-fun f (Int) Int)", *(f"(declare-fun x{i} () Int)" for i in range(variables))]
+    for problem in range(problems):
+        r = random.Random(problem)
+        value = [r.randrange(1000) for _ in range(variables)]
+        out.append("(push)")
+        for _ in range(4 * variables):
+            a, b, c = (r.randrange(variables) for _ in range(3))
+            total = value[a] + 2 * value[b] - value[c]
+            out.append(f"(assert (<= (+ x{a} (* 2 x{b}) (- x{c})) {total + r.randrange(20)}))")
+            out.append(f"(assert (or (>= x{a} {value[a] - r.randrange(5)}) (= (f x{b}) x{c})))")
+        out += [f"(assert (= (f x{i}) (f x{(i * 7) % variables})))" for i in range(0, variables, 5)]
+        out += ["(check-sat)", "(pop)"]
+    write(path, "\n".join(out) + "\n")
 
 
 def write_postscript(path, pages):

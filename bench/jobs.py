@@ -436,7 +436,7 @@ def programs():
                   in_folder("in.c", inputs.write_c, 20_000))
     yield Program("git log -p", ("git:git",), lambda f, s: ["git", "-C", "repo", "log", "-p", "--stat", "--no-color"],
                   "Commit 1", git_repository)
-    yield Program("z3", ("z3:z3",), lambda f, s: ["z3", "in.smt2"], "sat", in_folder("in.smt2", inputs.write_smt, 150))
+    yield Program("z3", ("z3:z3",), lambda f, s: ["z3", "in.smt2"], "sat", in_folder("in.smt2", inputs.write_smt, 20))
     yield Program("ghostscript", ("gs:ghostscript",), lambda f, s: [
         "gs", "-q", "-dNOPAUSE", "-dBATCH", "-sDEVICE=bbox", "in.pdf"], "BoundingBox", pdf)
     yield Program("pdftotext", ("pdftotext:poppler-utils", "gs:ghostscript"), lambda f, s: ["pdftotext", "in.pdf", "-"],

@@ -1,6 +1,6 @@
 /* pair.c - what does the shortest way through malloc and free cost?
  *
- * `pair SIZE COUNT real|empty [threads]`: COUNT times malloc(SIZE) and free, each block freed at once. Made for counting instructions, see pair-instructions. `empty` calls two functions that only return, by the same
+ * `pair SIZE COUNT real|empty [threads]`: COUNT times malloc(SIZE) and free, each block freed at once. Made for counting instructions too. `empty` calls two functions that only return, by the same
  * loop; what they cost is the loop itself. `threads` has a second thread alive and asleep. Prints nanoseconds per
  * pair. */
 #include "bench.h"

@@ -53,8 +53,10 @@ void *realloc(void *p, size_t n) {
         heap_free(p);
         return NULL;
     }
+    size_t usable = heap_usable(p);
+    if (likely(heap_fits(usable, n))) return p;
     void *result;
-    if (unlikely(heap_usable(p) == 0) && foreign_realloc(p, n, &result)) return result;
+    if (unlikely(usable == 0) && foreign_realloc(p, n, &result)) return result;
     p = heap_realloc(p, n);
     return likely(p != NULL) ? p : api_no_memory();
 }

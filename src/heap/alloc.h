@@ -42,6 +42,13 @@ void *heap_alloc_zeroed(size_t n);
 /* A block of at least n bytes at a multiple of the power of two `alignment`. */
 void *heap_alloc_aligned(size_t n, size_t alignment);
 
+/* Whether a block of `usable` bytes that asks for n (above 0) stays where it is: within its class, and, so that repeated small
+ * changes cost nothing, down to three quarters of it. Of large blocks heap_realloc decides. */
+static inline bool heap_fits(size_t usable, size_t n) {
+    if (n > usable || usable > CELL_MAX) return false;
+    return n > usable - usable / 4 || size_class_bytes(size_class_of(n)) == usable;
+}
+
 /* The block p with at least n bytes, its contents kept as far as both sizes go; moved if need be. n is above 0. NULL
  * when there is no memory: p is unchanged then. Stops the program when p is not a block. */
 void *heap_realloc(void *p, size_t n);

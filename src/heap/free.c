@@ -85,8 +85,34 @@ static void free_later(void *p, const struct descriptor *d, bool is_cell) {
     nested_free_later(p, d);
 }
 
+/* The usual free for another lane: a live cell whose run the index knows, and a message being filled that it does not
+ * complete. As in heap_free, with the open heap seized (the three special ones, and closed ones, have that key). */
+static ALWAYS_INLINE bool free_into_message(void *p) {
+    uintptr_t unit = (uintptr_t)p >> UNIT_SHIFT;
+    size_t slot = index_slot(unit);
+    struct heap *h = heap_seize();
+    uint64_t key = acquire_load(&run_index.key[slot]);
+    bool is_done = false;
+    if (!heap_is_closed(h) && h->out != NULL && (key ^ unit) << (64 - INDEX_OWNER_SHIFT) == 0) {
+        unsigned owner = (unsigned)(key >> INDEX_OWNER_SHIFT);
+        struct message *m = owner_is_lane(owner) && owner != h->owner ? h->out[owner - 1] : NULL;
+        unsigned class = run_index.place[slot].magazine >> MAGAZINE_SHIFT;
+        uint64_t reciprocal = h->magazines[class].reciprocal;
+        uint64_t product = (uint64_t)((uint32_t)(uintptr_t)p - run_index.place[slot].start) * reciprocal;
+        mark_t mark = mark_at(run_index.cells[slot], product >> 32);
+        if (m != NULL && m->count + 1 < MESSAGE_CELLS && (uint32_t)product < reciprocal && mark_is(mark, CELL_LIVE)) {
+            mark_set(mark, CELL_RETURNING);
+            m->cell[m->count++] = p;
+            m->bytes += (uint32_t)size_class_bytes(class);
+            is_done = true;
+        }
+    }
+    heap_release(h);
+    return is_done;
+}
+
 NOINLINE void heap_free_slow(void *p) {
-    if (p == NULL) return;
+    if (p == NULL || free_into_message(p)) return;
     const struct descriptor *d = page_map_find(p);
     bool is_cell = owner_is_lane(acquire_load(&d->owner)); /* before its cells are looked at, also for a wrong p */
     struct heap_use use = heap_enter();

@@ -29,12 +29,8 @@ static void *alloc_growing(size_t n) {
 
 void *heap_realloc(void *p, size_t n) {
     size_t old = heap_usable_or_fail(p);
-    if (n <= CELL_MAX) {
-        /* In place within the class, and, so that repeated small changes cost nothing, down to three quarters of it. */
-        size_t new = size_class_bytes(size_class_of(n));
-        if (n <= old && (new == old || (old <= CELL_MAX && n > old - old / 4))) return p;
-        return move(p, old, heap_alloc(n), n);
-    }
+    if (heap_fits(old, n)) return p;
+    if (n <= CELL_MAX) return move(p, old, heap_alloc(n), n);
     if (old > CELL_MAX) {
         void *q = resize_large(p, n);
         if (q != NULL) return q;

@@ -20,34 +20,30 @@ struct lane *lane_make_locked(unsigned number) {
     return l;
 }
 
-struct cell_ref lane_resolve(const struct lane *l, void *cell) {
+struct cell_ref lane_resolve(const struct lane *l, void *cell, unsigned *class) {
     const struct descriptor *d = page_map_find(cell);
     if (d->owner != l->number + 1) fail_double_free(cell, descriptor_cell_bytes(d), "cell");
     uint32_t n = (uint32_t)(uintptr_t)cell - d->start;
     uint32_t bytes = (uint32_t)descriptor_cell_bytes(d);
     if (n % bytes != 0) fail_invalid_free(cell, n % bytes, bytes, "cell");
+    *class = (unsigned)d->magazine >> MAGAZINE_SHIFT;
     return (struct cell_ref){cell, mark_at(d->cells, n / bytes)};
 }
 
 /* Cells of one class in a message are gathered, so that each bin is locked once. */
 void lane_drain_message(struct lane *l, const struct message *m) {
-    struct cell_ref cells[MESSAGE_CELLS];
-    uint32_t left = m->count;
-    uint64_t todo = ((uint64_t)1 << m->count) - 1;
-    while (left != 0) {
+    struct cell_ref all[MESSAGE_CELLS], cells[MESSAGE_CELLS];
+    unsigned class[MESSAGE_CELLS];
+    for (unsigned i = 0; i < m->count; i++) all[i] = lane_resolve(l, m->cell[i], &class[i]);
+    for (uint64_t todo = ((uint64_t)1 << m->count) - 1; todo != 0;) {
         unsigned first = (unsigned)__builtin_ctzl(todo);
-        lane_resolve(l, m->cell[first]);
-        unsigned class = run_of(page_map_find(m->cell[first]))->class;
         size_t n = 0;
         for (unsigned i = first; i < m->count; i++) {
-            if ((todo >> i & 1) == 0) continue;
-            struct cell_ref ref = lane_resolve(l, m->cell[i]);
-            if (run_of(page_map_find(ref.cell))->class != class) continue;
-            cells[n++] = ref;
+            if ((todo >> i & 1) == 0 || class[i] != class[first]) continue;
+            cells[n++] = all[i];
             todo &= ~((uint64_t)1 << i);
-            left--;
         }
-        bin_give_back(&l->bins[class], cells, n, CELL_RETURNING);
+        bin_give_back(&l->bins[class[first]], cells, n, CELL_RETURNING);
     }
 }
 

@@ -32,9 +32,9 @@ void lane_drain(struct lane *l);
 /* Puts the cells of one message back into their runs. */
 void lane_drain_message(struct lane *l, const struct message *m);
 
-/* Checks a pointer of a message, which another lane freed: it is the start of a cell of this lane. Stops the program
- * when not (the run went back to the system meanwhile: the cell was freed twice). */
-struct cell_ref lane_resolve(const struct lane *l, void *cell);
+/* Checks a pointer of a message, which another lane freed: it is the start of a cell of this lane, of the class that it
+ * says. Stops the program when not (the run went back to the system meanwhile: the cell was freed twice). */
+struct cell_ref lane_resolve(const struct lane *l, void *cell, unsigned *class);
 
 /* Drains the inbox and gives up the runs that nobody uses. */
 void lane_trim(struct lane *l);

@@ -140,8 +140,9 @@ static void take_inbox(struct heap *h) {
     for (struct message *m = inbox_take(&h->lane->inbox); m != NULL; m = next) {
         next = m->next;
         for (uint32_t i = 0; i < m->count; i++) {
-            struct cell_ref ref = lane_resolve(h->lane, m->cell[i]);
-            struct magazine *to = &h->magazines[run_of(page_map_find(ref.cell))->class];
+            unsigned class;
+            struct cell_ref ref = lane_resolve(h->lane, m->cell[i], &class);
+            struct magazine *to = &h->magazines[class];
             if (unlikely(!mark_is(ref.mark, CELL_RETURNING))) fail_double_free(ref.cell, size_class_bytes(to->class), "cell");
             mark_set(ref.mark, CELL_CACHED);
             if (to->top != to->limit) *to->top++ = ref;

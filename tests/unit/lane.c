@@ -397,7 +397,11 @@ static void lane_resolve_finds_every_cell(void **state) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         struct bin *b = &lane->bins[class];
         size_t n = bin_lease(b, class, 0, held, 200);
-        for (size_t i = 0; i < n; i++) assert_true(lane_resolve(lane, held[i].cell).mark == held[i].mark);
+        for (size_t i = 0; i < n; i++) {
+            unsigned said;
+            assert_true(lane_resolve(lane, held[i].cell, &said).mark == held[i].mark);
+            assert_int_equal(said, class);
+        }
         bin_give_back(b, held, n, CELL_CACHED);
     }
     lane_trim(lane);
