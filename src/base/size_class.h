@@ -5,7 +5,8 @@
  *
  *   16 32 48 64 80 96 112 128 | 144 160 176 192 208 224 240 256 | 288 320 ... 512 | ... | 18432 20480 ... 32768
  *
- * (Four to a doubling would waste up to 20 % of a block.) Nothing here decides how cells are laid out: see run/.
+ * (Four to a doubling would waste up to 20 % of a block.) A size that is a multiple of a power of two has a class whose size
+ * is one too. Nothing here decides how cells are laid out: see run/.
  */
 #ifndef HUDDLE_BASE_SIZE_CLASS_H
 #define HUDDLE_BASE_SIZE_CLASS_H
@@ -19,6 +20,9 @@ enum {
     LINEAR_MAX = 128, /* the last size of the 16-byte steps */
     CELL_MAX = 32768, /* the largest cell; above, blocks are spans */
 };
+
+_Static_assert((int)CELL_MAX == 1 << 15, "size_class_of counts eight doublings above LINEAR_MAX");
+_Static_assert((int)CLASS_COUNT == 8 + 8 * 8, "eight linear classes and eight to each of eight doublings");
 
 /* The class of the smallest cell that holds n bytes, n <= CELL_MAX. */
 static ALWAYS_INLINE unsigned size_class_of(size_t n) {
@@ -34,9 +38,5 @@ static ALWAYS_INLINE size_t size_class_bytes(unsigned class) {
     unsigned e = 7 + (class - 8) / 8;
     return ((size_t)1 << e) + ((size_t)((class - 8) % 8 + 1) << (e - 3));
 }
-
-/* The class of the smallest cell that holds n bytes and whose size is a multiple of the power of two `alignment`; n
- * and alignment <= CELL_MAX. Runs begin at multiples of 64 KiB, so all its cells are aligned so. */
-unsigned size_class_aligned(size_t n, size_t alignment);
 
 #endif
