@@ -31,7 +31,7 @@ struct run *run_create(unsigned class, unsigned lane, uint32_t serial) {
     struct run *r = meta_alloc(run_record_bytes(cells));
     if (r == NULL) return NULL;
     bool is_zero;
-    r->base = span_alloc(units, UNIT_BYTES, &is_zero);
+    r->base = span_alloc_dense(units, &is_zero);
     if (r->base == NULL) {
         meta_free(r, run_record_bytes(cells));
         return NULL;

@@ -121,6 +121,20 @@ size_t region_next_dirty_locked(const struct region *r, size_t from, bool all, s
     return 0;
 }
 
+size_t region_next_untouched_locked(const struct region *r, size_t from, size_t group, size_t *start) {
+    for (size_t i = from; i < r->units; i = round_up(i + 1, group)) {
+        size_t first = i & ~(group - 1);
+        uint64_t mask = mask_of(i / 64, first, group), untouched = r->free[i / 64] & ~r->dirty[i / 64] & mask;
+        if (untouched == mask) continue;
+        untouched &= mask_of(i / 64, i, first + group - i);
+        if (untouched == 0) continue;
+        *start = i / 64 * 64 + (size_t)__builtin_ctzl(untouched);
+        untouched >>= *start % 64;
+        return min_size(~untouched == 0 ? 64 : (size_t)__builtin_ctzl(~untouched), r->units - *start);
+    }
+    return 0;
+}
+
 void region_age_locked(struct region *r) {
     for (size_t w = 0; w < REGION_WORDS; w++) r->aged[w] = r->free[w] & r->dirty[w];
 }

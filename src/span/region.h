@@ -32,7 +32,7 @@ struct region {
     struct region *next; /* all regions, oldest first */
     struct region *next_retired;
     bool is_linked; /* in the list, for good */
-    bool is_dense;  /* for spans of one unit; begins at a huge page */
+    bool is_dense;  /* for runs of one unit; begins at a huge page */
     bool is_huge;   /* the system was asked for huge pages, and nothing was purged here since */
     uint64_t free[REGION_WORDS], dirty[REGION_WORDS], aged[REGION_WORDS];
 };
@@ -63,6 +63,10 @@ bool region_is_free_locked(const struct region *r, size_t i, size_t n);
 /* A stretch of units to purge: aged ones, or with `all` every free dirty one; from index `from`. Returns its length (0:
  * none), and where it starts. Does not take it. */
 size_t region_next_dirty_locked(const struct region *r, size_t from, bool all, size_t *start);
+
+/* A stretch of free units that are not dirty, from index `from`, inside one group of `group` units (a power of two, up to 64)
+ * of which others are in use or dirty. Returns its length (0: none), and where it starts. Does not take it. */
+size_t region_next_untouched_locked(const struct region *r, size_t from, size_t group, size_t *start);
 
 /* One tick: what is free and dirty now is aged. */
 void region_age_locked(struct region *r);

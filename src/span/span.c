@@ -27,11 +27,9 @@ static bool is_scarce; /* relaxed */
 
 static size_t huge_regions; /* with is_huge; written under span_lock, relaxed */
 
-/* Dense regions are for single units: what may be used in part only, as a large block may, would bring huge pages that
- * are not used. `anywhere`: there is nothing else. */
-static void *take_wished_locked(size_t units, size_t alignment, enum region_wish wish, bool anywhere, size_t *clean) {
+static void *take_wished_locked(size_t units, size_t alignment, enum region_wish wish, bool is_dense, size_t *clean) {
     for (struct region *r = span_regions; r != NULL; r = r->next) {
-        if (r->is_dense && units != 1 && !anywhere) continue;
+        if (r->is_dense && !is_dense) continue;
         int i = region_find_locked(r, units, alignment, wish);
         if (i < 0) continue;
         *clean = region_take_locked(r, (size_t)i, units);
@@ -40,15 +38,16 @@ static void *take_wished_locked(size_t units, size_t alignment, enum region_wish
     return NULL;
 }
 
-static void *take(size_t units, size_t alignment, bool anywhere, size_t *clean) {
+/* From dense regions too, or only from the others. */
+static void *take(size_t units, size_t alignment, bool is_dense, size_t *clean) {
     lock_take(&span_lock, RANK_SPAN);
-    void *p = take_wished_locked(units, alignment, REGION_DIRTY, anywhere, clean);
+    void *p = take_wished_locked(units, alignment, REGION_DIRTY, is_dense, clean);
     lock_release(&span_lock, RANK_SPAN);
     if (p != NULL) return p;
     bool is_more = span_take_back != NULL && span_take_back(units * UNIT_BYTES);
     lock_take(&span_lock, RANK_SPAN);
-    if (is_more) p = take_wished_locked(units, alignment, REGION_DIRTY, anywhere, clean);
-    if (p == NULL) p = take_wished_locked(units, alignment, REGION_ANY, anywhere, clean);
+    if (is_more) p = take_wished_locked(units, alignment, REGION_DIRTY, is_dense, clean);
+    if (p == NULL) p = take_wished_locked(units, alignment, REGION_ANY, is_dense, clean);
     lock_release(&span_lock, RANK_SPAN);
     return p;
 }
@@ -143,22 +142,22 @@ bool span_is_scarce(void) {
     return relaxed_load(&is_scarce);
 }
 
-/* Whether a region for single units is to have huge pages: a growing heap would otherwise fault once for each page, and
- * what of the last huge page is not used is little beside the heap. */
-static bool is_dense_wanted(size_t units, size_t alignment) {
+/* Whether a region for runs is to have huge pages: a growing heap would otherwise fault once for each page, and what of the
+ * last huge page is not used is little beside the heap. */
+static bool is_dense_wanted(void) {
     size_t from = (size_t)relaxed_load(&options.huge_mib) * (KIB * KIB);
     lock_take(&span_lock, RANK_SPAN);
     bool is_large = region_bytes >= from;
     lock_release(&span_lock, RANK_SPAN);
-    return units == 1 && alignment <= UNIT_BYTES && from != 0 && is_large && !span_is_scarce();
+    return from != 0 && is_large && !span_is_scarce();
 }
 
 /* A new region with room for `units` at `alignment`: as large as is usual, else as large as the system still gives. */
-static bool grow(size_t units, size_t alignment) {
+static bool grow(size_t units, size_t alignment, bool is_dense) {
     size_t need = units * UNIT_BYTES + (alignment > UNIT_BYTES ? alignment : 0);
     if (need > LAST_REGION_BYTES) return false;
     note_limit();
-    bool is_dense = is_dense_wanted(units, alignment);
+    is_dense = is_dense && is_dense_wanted();
     struct region *r = take_record();
     if (r == NULL) return false;
     for (size_t n = max_size(next_region_bytes(), need); n >= need; n = n == need ? 0 : max_size(round_up(n / 2, UNIT_BYTES), need)) {
@@ -175,19 +174,27 @@ static bool grow(size_t units, size_t alignment) {
     return false;
 }
 
-void *span_alloc(size_t units, size_t alignment, bool *is_zero) {
+static void *alloc(size_t units, size_t alignment, bool is_dense, bool *is_zero) {
     ASSERT(units != 0 && units <= REGION_UNITS);
     for (bool is_last = false;;) {
         size_t clean;
-        void *p = take(units, alignment, is_last, &clean);
+        void *p = take(units, alignment, is_dense || is_last, &clean);
         if (p != NULL) {
             *is_zero = clean == units;
             purge_note_taken(clean);
             return p;
         }
         if (is_last) return NULL;
-        is_last = !grow(units, alignment) && !(span_release_unused() != 0 && grow(units, alignment));
+        is_last = !grow(units, alignment, is_dense) && !(span_release_unused() != 0 && grow(units, alignment, is_dense));
     }
+}
+
+void *span_alloc(size_t units, size_t alignment, bool *is_zero) {
+    return alloc(units, alignment, false, is_zero);
+}
+
+void *span_alloc_dense(size_t units, bool *is_zero) {
+    return alloc(units, UNIT_BYTES, units == 1, is_zero);
 }
 
 static struct region *region_of_locked(const void *p) {
@@ -195,22 +202,6 @@ static struct region *region_of_locked(const void *p) {
         if ((uintptr_t)p - (uintptr_t)r->base < (size_t)r->units * UNIT_BYTES) return r;
     REQUIRE(false);
     return NULL;
-}
-
-void span_before_purge(const void *p) {
-    if (likely(relaxed_load(&huge_regions) == 0)) return;
-    lock_take(&span_lock, RANK_SPAN);
-    struct region *r = region_of_locked(p);
-    char *base = r->base;
-    size_t bytes = r->is_huge ? r->units * (size_t)UNIT_BYTES : 0;
-    if (bytes != 0) relaxed_store(&huge_regions, huge_regions - 1);
-    r->is_huge = false;
-    lock_release(&span_lock, RANK_SPAN);
-    if (bytes != 0) os_keep_small(base, bytes);
-}
-
-void span_populate(void *p, size_t n) {
-    if (relaxed_load(&huge_regions) == 0) os_populate(p, n);
 }
 
 static size_t index_in(const struct region *r, const void *p) {
@@ -223,6 +214,38 @@ static void put(void *p, size_t units, bool is_dirty) {
     region_put_locked(r, index_in(r, p), units, is_dirty);
     if (HUDDLE_AUDIT) region_check(r);
     lock_release(&span_lock, RANK_SPAN);
+}
+
+/* Units that nothing was in yet, but that huge pages of their neighbours may have brought. Taken meanwhile, as all that is
+ * purged is. */
+static void purge_untouched(struct region *r) {
+    size_t i = 0, n;
+    for (;; i += n) {
+        lock_take(&span_lock, RANK_SPAN);
+        n = region_next_untouched_locked(r, i, HUGE_PAGE_BYTES / UNIT_BYTES, &i);
+        if (n != 0) region_take_locked(r, i, n);
+        lock_release(&span_lock, RANK_SPAN);
+        if (n == 0) return;
+        put(r->base + i * UNIT_BYTES, n, !os_purge(r->base + i * UNIT_BYTES, n * UNIT_BYTES));
+    }
+}
+
+void span_before_purge(const void *p) {
+    if (likely(relaxed_load(&huge_regions) == 0)) return;
+    lock_take(&span_lock, RANK_SPAN);
+    struct region *r = region_of_locked(p);
+    char *base = r->base;
+    size_t bytes = r->is_huge ? r->units * (size_t)UNIT_BYTES : 0;
+    if (bytes != 0) relaxed_store(&huge_regions, huge_regions - 1);
+    r->is_huge = false;
+    lock_release(&span_lock, RANK_SPAN);
+    if (bytes == 0) return;
+    os_keep_small(base, bytes);
+    purge_untouched(r);
+}
+
+void span_populate(void *p, size_t n) {
+    if (relaxed_load(&huge_regions) == 0) os_populate(p, n);
 }
 
 void span_free(void *p, size_t units) {

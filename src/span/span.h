@@ -2,7 +2,7 @@
  *
  * Dirty units are handed out before clean ones, single ones at low addresses, several where the gap is the shortest:
  * what was touched is touched again. Regions start at 4 MiB and grow with the heap to 64 MiB. From the option huge_mib on
- * those for single units are dense: with huge pages, until something in them is purged. The system is only asked
+ * those for runs of one unit are dense: with huge pages, until something in them is purged. The system is only asked
  * outside the span lock. */
 #ifndef HUDDLE_SPAN_SPAN_H
 #define HUDDLE_SPAN_SPAN_H
@@ -22,6 +22,10 @@ extern struct region *span_regions;
  * units must fit into a region together), or NULL. Says whether the
  * memory is known to read as zero. The descriptors are the caller's to write. */
 void *span_alloc(size_t units, size_t alignment, bool *is_zero);
+
+/* As span_alloc, for what is used in full, as a run's cells are: also from dense regions. What may be used in part only, as
+ * large blocks and zones, would bring huge pages of which little is used. */
+void *span_alloc_dense(size_t units, bool *is_zero);
 
 /* zone/'s, absent where only the layers below it are linked: frees spans that are kept for zones, if they are so many bytes
  * or more. Called, with no lock held, before memory is taken that has to be faulted in. */

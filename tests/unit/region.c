@@ -105,6 +105,23 @@ static void assert_next_dirty(size_t from, bool all) {
     if (n != 0) assert_int_equal(found, i);
 }
 
+static bool is_untouched(size_t i) {
+    return i < model.units && model.is_free[i] && !model.is_dirty[i];
+}
+
+/* The next stretch of clean free units from `from` on that others of its group may have brought memory to. */
+static void assert_next_untouched(size_t from, size_t group) {
+    size_t i = from, n = 0, found = SIZE_MAX;
+    for (; i < model.units; i++) {
+        size_t first = i / group * group, untouched = 0;
+        for (size_t k = first; k < first + group; k++) untouched += is_untouched(k);
+        if (is_untouched(i) && untouched != group) break;
+    }
+    while (is_untouched(i + n) && (i + n) / group == i / group) n++;
+    assert_int_equal(region_next_untouched_locked(&region, from, group, &found), n);
+    if (n != 0) assert_int_equal(found, i);
+}
+
 static void play(size_t units, uint64_t *random, int steps) {
     start(units);
     size_t dirty_before = region_dirty_free_units;
@@ -119,6 +136,7 @@ static void play(size_t units, uint64_t *random, int steps) {
         size_t at = random_below(random, units), length = 1 + random_below(random, 30);
         assert_int_equal(region_is_free_locked(&region, at, length), is_stretch(at, length, false));
         assert_next_dirty(random_below(random, units), random_below(random, 2) == 0);
+        assert_next_untouched(random_below(random, units), (size_t)1 << random_below(random, 7));
         if (random_below(random, 10) == 0) age();
         assert_same();
     }
