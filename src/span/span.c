@@ -12,6 +12,7 @@ enum {
     FIRST_REGION_BYTES = 4 << 20,
     LAST_REGION_BYTES = REGION_UNITS * UNIT_BYTES,
     SCARCE_PART = 8,
+    SCARCE_REGION_PART = 32,
     HUGE_PAGE_BYTES = 2 << 20,
 };
 
@@ -23,13 +24,13 @@ static struct region **last_link = &span_regions;
 static size_t region_bytes;
 static struct region *retired;
 
-static bool is_scarce; /* relaxed */
+static size_t scarce_limit; /* the process's limit once a part of it is used, else 0; relaxed */
 
 static size_t huge_regions; /* with is_huge; written under span_lock, relaxed */
 
 static void *take_wished_locked(size_t units, size_t alignment, enum region_wish wish, bool is_dense, size_t *clean) {
     for (struct region *r = span_regions; r != NULL; r = r->next) {
-        if (r->is_dense && !is_dense) continue;
+        if (r->is_dense && !is_dense && wish != REGION_DIRTY) continue;
         int i = region_find_locked(r, units, alignment, wish);
         if (i < 0) continue;
         *clean = region_take_locked(r, (size_t)i, units);
@@ -38,7 +39,7 @@ static void *take_wished_locked(size_t units, size_t alignment, enum region_wish
     return NULL;
 }
 
-/* From dense regions too, or only from the others. */
+/* From dense regions too, or only what is dirty of them. */
 static void *take(size_t units, size_t alignment, bool is_dense, size_t *clean) {
     lock_take(&span_lock, RANK_SPAN);
     void *p = take_wished_locked(units, alignment, REGION_DIRTY, is_dense, clean);
@@ -121,11 +122,13 @@ size_t span_release_unused(void) {
     }
 }
 
-/* How large the next region should be: a quarter of what there is, so that their number grows with the logarithm. */
+/* How large the next region should be: a quarter of what there is, so that their number grows with the logarithm. Near a
+ * limit less, for what describes a region is mapped as it is used, and must find room beside the last. */
 static size_t next_region_bytes(void) {
     lock_take(&span_lock, RANK_SPAN);
-    size_t n = region_bytes / 4;
+    size_t n = region_bytes / 4, limit = relaxed_load(&scarce_limit);
     lock_release(&span_lock, RANK_SPAN);
+    if (limit != 0) n = min_size(n, limit / SCARCE_REGION_PART);
     return min_size(max_size(round_up(n, FIRST_REGION_BYTES), FIRST_REGION_BYTES), LAST_REGION_BYTES);
 }
 
@@ -135,11 +138,13 @@ static void note_limit(void) {
     lock_take(&span_lock, RANK_SPAN);
     bool is_first = region_bytes == 0;
     lock_release(&span_lock, RANK_SPAN);
-    if (!is_first) relaxed_store(&is_scarce, os_memory_counters().mapped_bytes > os_memory_limit() / SCARCE_PART);
+    if (is_first) return;
+    size_t limit = os_memory_limit();
+    relaxed_store(&scarce_limit, os_memory_counters().mapped_bytes > limit / SCARCE_PART ? limit : 0);
 }
 
 bool span_is_scarce(void) {
-    return relaxed_load(&is_scarce);
+    return relaxed_load(&scarce_limit) != 0;
 }
 
 /* Whether a region for runs is to have huge pages: a growing heap would otherwise fault once for each page, and what of the

@@ -23,8 +23,8 @@ extern struct region *span_regions;
  * memory is known to read as zero. The descriptors are the caller's to write. */
 void *span_alloc(size_t units, size_t alignment, bool *is_zero);
 
-/* As span_alloc, for what is used in full, as a run's cells are: also from dense regions. What may be used in part only, as
- * large blocks and zones, would bring huge pages of which little is used. */
+/* As span_alloc, for what is used in full, as a run's cells are: also clean units of dense regions. What may be used in part
+ * only, as large blocks and zones, would bring huge pages of which little is used. */
 void *span_alloc_dense(size_t units, bool *is_zero);
 
 /* zone/'s, absent where only the layers below it are linked: frees spans that are kept for zones, if they are so many bytes
