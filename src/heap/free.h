@@ -1,4 +1,5 @@
-/* free.h - taking blocks back. heap_free is the whole hit path: a block of this thread's lane, whose magazine has room.
+/* free.h - taking blocks back. heap_free with heap_push (thread/heap.h) is the whole hit path: a block of this thread's
+ * lane, whose magazine has room.
  *
  * The checks, on every call and in every build:
  *
@@ -26,26 +27,10 @@ bool heap_take_foreign(void *p) __attribute__((weak));
 
 /* Frees the block p, or does nothing for NULL. Stops the program when p is anything else. */
 static ALWAYS_INLINE void heap_free(void *p) {
-    uintptr_t unit = (uintptr_t)p >> UNIT_SHIFT;
-    size_t slot = index_slot(unit);
     struct heap *h = heap_seize();
-    if (likely(foldable_load(&run_index.key[slot]) == unit + foldable_load(&h->owner_key))) {
-        struct magazine *m = (struct magazine *)((char *)h + run_index.place[slot].magazine);
-        uint64_t product = (uint64_t)((uint32_t)(uintptr_t)p - run_index.place[slot].start) * m->reciprocal;
-        if (likely((uint32_t)product < m->reciprocal)) {
-            mark_t mark = mark_at(run_index.cells[slot], product >> 32);
-            struct cell_ref *top = m->top;
-            if (likely(mark_is(mark, CELL_LIVE) && top != m->limit)) {
-                mark_set(mark, CELL_CACHED);
-                *top = (struct cell_ref){p, mark};
-                m->top = top + 1;
-                heap_release(h);
-                return;
-            }
-        }
-    }
+    bool is_done = heap_push(h, p, CELL_LIVE);
     heap_release(h);
-    heap_free_slow(p);
+    if (unlikely(!is_done)) heap_free_slow(p);
 }
 
 #endif

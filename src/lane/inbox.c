@@ -4,8 +4,8 @@
 
 enum {
     POOL_BATCH = 8,
-    LONG_MESSAGES = 64,      /* 1,920 cells */
-    LONG_BYTES = 512 * 1024, /* of cells */
+    LONG_BYTES = 512 * 1024, /* of cells, */
+    MESSAGE_BYTES_MIN = LONG_BYTES / 64, /* or 1,920 of them */
 };
 
 struct lock message_pool_lock;
@@ -14,18 +14,15 @@ struct lock message_pool_lock;
 static struct message *pool;
 
 bool inbox_push(struct inbox *in, struct message *m) {
-    uint32_t added = m->bytes; /* once pushed, the message is the taker's */
+    uint32_t added = (uint32_t)max_size(m->bytes, MESSAGE_BYTES_MIN); /* once pushed, the message is the taker's */
     m->next = relaxed_load(&in->head);
     while (!__atomic_compare_exchange_n(&in->head, &m->next, m, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     }
-    uint32_t messages = __atomic_add_fetch(&in->messages, 1, __ATOMIC_RELAXED);
-    uint32_t bytes = __atomic_add_fetch(&in->bytes, added, __ATOMIC_RELAXED);
-    return messages > LONG_MESSAGES || bytes > LONG_BYTES;
+    return __atomic_add_fetch(&in->bytes, added, __ATOMIC_RELAXED) > LONG_BYTES;
 }
 
 struct message *inbox_take(struct inbox *in) {
     if (inbox_is_empty(in)) return NULL;
-    relaxed_store(&in->messages, 0);
     relaxed_store(&in->bytes, 0);
     return __atomic_exchange_n(&in->head, NULL, __ATOMIC_ACQUIRE);
 }

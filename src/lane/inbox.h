@@ -6,7 +6,7 @@
  *   I2  take: exchange of the head with NULL, with acquire. Nobody pops a single message: no ABA
  *
  * The release of I1 pairs with the acquire of I2: the taker sees the pointers, and everything the freeing threads did
- * to the cells. `messages` is a hint how long the inbox is (relaxed): a sender that finds it long drains it itself.
+ * to the cells. `bytes` is a hint how long the inbox is (relaxed): a sender that finds it long drains it itself.
  *
  * Messages come from a pool that never shrinks, under one lock, several at a time. */
 #ifndef HUDDLE_LANE_INBOX_H
@@ -27,8 +27,7 @@ _Static_assert(sizeof(struct message) == 256, "four cache lines");
 
 struct inbox {
     struct message *head; /* I1, I2 */
-    uint32_t messages;    /* relaxed hints, reset by the taker */
-    uint32_t bytes;
+    uint32_t bytes;       /* of its cells, or a 64th of what is long for each message: relaxed, reset by the taker */
 };
 
 /* Pushes a full or final message. Returns whether the inbox is long now: its lane may sleep. */

@@ -134,20 +134,30 @@ static void *pop(struct magazine *m) {
     return e->cell;
 }
 
+/* A cell that came back, and that heap_push would not have: without room, or an error. */
+static NOINLINE void take_cell(struct heap *h, void *p) {
+    unsigned class;
+    struct cell_ref ref = lane_resolve(h->lane, p, &class);
+    if (!mark_is(ref.mark, CELL_RETURNING)) fail_double_free(ref.cell, size_class_bytes(class), "cell");
+    mark_set(ref.mark, CELL_CACHED);
+    heap_push_slow(h, &h->magazines[class], ref);
+}
+
+enum { CACHE_LINE_BYTES = 64 };
+
+/* Another core wrote it. */
+static void prefetch_message(const struct message *m) {
+    for (size_t line = 0; line < sizeof *m; line += CACHE_LINE_BYTES) __builtin_prefetch((const char *)m + line);
+}
+
 /* Takes in what other lanes freed, all of it. */
 static void take_inbox(struct heap *h) {
     struct message *next;
     for (struct message *m = inbox_take(&h->lane->inbox); m != NULL; m = next) {
         next = m->next;
-        for (uint32_t i = 0; i < m->count; i++) {
-            unsigned class;
-            struct cell_ref ref = lane_resolve(h->lane, m->cell[i], &class);
-            struct magazine *to = &h->magazines[class];
-            if (unlikely(!mark_is(ref.mark, CELL_RETURNING))) fail_double_free(ref.cell, size_class_bytes(to->class), "cell");
-            mark_set(ref.mark, CELL_CACHED);
-            if (to->top != to->limit) *to->top++ = ref;
-            else heap_push_slow(h, to, ref);
-        }
+        if (next != NULL) prefetch_message(next);
+        for (uint32_t i = 0; i < m->count; i++)
+            if (unlikely(!heap_push(h, m->cell[i], CELL_RETURNING))) take_cell(h, m->cell[i]);
         heap_keep_message(h, m);
     }
 }

@@ -111,6 +111,24 @@ static ALWAYS_INLINE void heap_release(struct heap *h) {
 #endif
 }
 
+/* Puts a cell of this heap's own lane, whose mark is `from`, into its magazine; false, and nothing is changed, when p is no
+ * such cell, or the magazine is full, or the run index has another unit in that place. The checks are free.h's. */
+static ALWAYS_INLINE bool heap_push(struct heap *h, void *p, enum cell_state from) {
+    uintptr_t unit = (uintptr_t)p >> UNIT_SHIFT;
+    size_t slot = index_slot(unit);
+    if (unlikely(foldable_load(&run_index.key[slot]) != unit + foldable_load(&h->owner_key))) return false;
+    struct magazine *m = (struct magazine *)((char *)h + run_index.place[slot].magazine);
+    uint64_t product = (uint64_t)((uint32_t)(uintptr_t)p - run_index.place[slot].start) * m->reciprocal;
+    if (unlikely((uint32_t)product >= m->reciprocal)) return false;
+    mark_t mark = mark_at(run_index.cells[slot], product >> 32);
+    struct cell_ref *top = m->top;
+    if (unlikely(!mark_is(mark, from) || top == m->limit)) return false;
+    mark_set(mark, CELL_CACHED);
+    *top = (struct cell_ref){p, mark};
+    m->top = top + 1;
+    return true;
+}
+
 /* What a slow path works with: the thread's heap, a new one, or the shared one, locked. */
 struct heap_use {
     struct heap *heap;    /* NULL when there is no memory for one, or is_nested */

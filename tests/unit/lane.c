@@ -288,7 +288,7 @@ static void bin_purges_all_at_once(void **state) {
 
 static void inbox_hands_over_every_pointer_once(void **state) {
     (void)state;
-    struct inbox in = {NULL, 0, 0};
+    struct inbox in = {NULL, 0};
     enum { MESSAGES = 100 };
     static struct message messages[MESSAGES];
     bool is_long = false;
@@ -318,7 +318,7 @@ static void inbox_hands_over_every_pointer_once(void **state) {
 
 static void inbox_is_long_by_bytes_too(void **state) {
     (void)state;
-    struct inbox in = {NULL, 0, 0};
+    struct inbox in = {NULL, 0};
     struct message m[2] = {{.count = 1, .bytes = 400 * 1024}, {.count = 1, .bytes = 400 * 1024}};
     assert_false(inbox_push(&in, &m[0]));
     assert_true(inbox_push(&in, &m[1]));
