@@ -39,4 +39,9 @@ static ALWAYS_INLINE size_t size_class_bytes(unsigned class) {
     return ((size_t)1 << e) + ((size_t)((class - 8) % 8 + 1) << (e - 3));
 }
 
+/* The same rounded up to LINEAR_MAX times a power of two, in three instructions. */
+static ALWAYS_INLINE uint32_t size_class_bytes_at_most(unsigned class) {
+    return (uint32_t)LINEAR_MAX << class / 8;
+}
+
 #endif

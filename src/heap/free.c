@@ -103,7 +103,7 @@ static ALWAYS_INLINE bool free_into_message(void *p) {
         if (m != NULL && m->count + 1 < MESSAGE_CELLS && (uint32_t)product < reciprocal && mark_is(mark, CELL_LIVE)) {
             mark_set(mark, CELL_RETURNING);
             m->cell[m->count++] = p;
-            m->bytes += (uint32_t)size_class_bytes(class);
+            m->bytes += size_class_bytes_at_most(class);
             is_done = true;
         }
     }
@@ -111,8 +111,8 @@ static ALWAYS_INLINE bool free_into_message(void *p) {
     return is_done;
 }
 
-NOINLINE void heap_free_slow(void *p) {
-    if (p == NULL || free_into_message(p)) return;
+/* Of its own, as it saves registers that free_into_message does not need. */
+static NOINLINE void free_any(void *p) {
     const struct descriptor *d = page_map_find(p);
     bool is_cell = owner_is_lane(acquire_load(&d->owner)); /* before its cells are looked at, also for a wrong p */
     struct heap_use use = heap_enter();
@@ -122,4 +122,9 @@ NOINLINE void heap_free_slow(void *p) {
     else if (use.is_nested) free_later(p, d, is_cell);
     else large_free(p);
     heap_leave(use);
+}
+
+NOINLINE void heap_free_slow(void *p) {
+    if (p == NULL || free_into_message(p)) return;
+    free_any(p);
 }

@@ -19,7 +19,7 @@ enum { MESSAGE_CELLS = 30 };
 struct message {
     struct message *next;
     uint32_t count;
-    uint32_t bytes; /* of the cells, together */
+    uint32_t bytes; /* of the cells, together, or up to LINEAR_MAX times a power of two for each */
     void *cell[MESSAGE_CELLS];
 };
 
