@@ -89,14 +89,14 @@ static void move_record(struct large *l, const struct mapping *to, size_t bytes)
 
 /* ---- direct blocks ---- */
 
-/* The kept mapping whose size is nearest to n bytes, and at most `most`, taken from the list. */
-static struct large *take_kept(size_t n, size_t alignment, size_t most) {
+/* The kept mapping whose size is nearest to n bytes, and from `least_room` to `most`, taken from the list. */
+static struct large *take_kept(size_t n, size_t alignment, size_t least_room, size_t most) {
     struct large *best = NULL;
     size_t least = SIZE_MAX;
     lock_take(&span_lock, RANK_SPAN);
     for (struct large *l = kept; l != NULL; l = l->next) {
         size_t room = mapping_room(&l->map), difference = room > n ? room - n : n - room;
-        if (difference >= least || room > most || ((uintptr_t)l->map.base & (alignment - 1)) != 0) continue;
+        if (difference >= least || room < least_room || room > most || ((uintptr_t)l->map.base & (alignment - 1)) != 0) continue;
         best = l;
         least = difference;
     }
@@ -116,7 +116,7 @@ static void release_record(struct large *l) {
 /* A kept mapping made to fit: its pages are there already, which costs less than faulting in new ones. NULL when none
  * is kept. */
 static struct large *reuse_kept(size_t room, size_t alignment) {
-    struct large *l = take_kept(room, alignment, SIZE_MAX);
+    struct large *l = take_kept(room, alignment, 0, SIZE_MAX);
     if (l == NULL) return NULL;
     if ((mapping_room(&l->map) < room && alignment > UNIT_BYTES) || !mapping_grow(&l->map, room, room)) {
         release_record(l);
@@ -250,7 +250,7 @@ enum { GROWING_KEPT_MAX = 16 << 20 }; /* what a growing block may take over of k
 
 /* A kept mapping with the span's contents, copied; its pages need not be faulted in again as the block grows. */
 static bool copy_to_kept(const struct large *l, size_t room, struct mapping *to) {
-    struct large *k = take_kept(room, UNIT_BYTES, max_size(room * 4, GROWING_KEPT_MAX));
+    struct large *k = take_kept(room, UNIT_BYTES, 0, max_size(room * 4, GROWING_KEPT_MAX));
     if (k == NULL) return false;
     if (!mapping_grow(&k->map, room, room)) {
         release_record(k);
@@ -305,10 +305,27 @@ static void *resize_span(struct large *l, size_t bytes) {
     return l->base;
 }
 
+/* A growing block takes a kept mapping of twice to four times its size, which gets its contents, and leaves its own: to
+ * copy a page costs less than to fault in a new one, and there is room for as many again. */
+static bool exchange_for_kept(struct large *l, size_t bytes, size_t wanted) {
+    if (wanted <= mapping_room(&l->map) || wanted > GROWING_KEPT_MAX) return false;
+    struct large *k = take_kept(wanted * 2, UNIT_BYTES, wanted * 2, wanted * 4);
+    if (k == NULL) return false;
+    struct mapping old = l->map;
+    copy_block(k->map.base, l->base, l->bytes);
+    move_record(l, &k->map, bytes);
+    purge_note_taken(0);
+    k->map = old;
+    k->is_aged = false;
+    free_direct(k);
+    return true;
+}
+
 static void *resize_direct(struct large *l, size_t bytes) {
     size_t wanted = units_for(bytes) * UNIT_BYTES, growing = units_for(bytes + bytes / 4) * UNIT_BYTES;
     struct mapping to = l->map;
     if (bytes < DIRECT_GROWN_MIN / 2 || growing < bytes) return NULL; /* small enough now for a span; or far too large */
+    if (exchange_for_kept(l, bytes, wanted)) return l->base;
     if (!mapping_grow(&to, wanted, growing)) return NULL;
     if (bytes < l->bytes) mapping_shrink(&to, wanted);
     move_record(l, &to, bytes);

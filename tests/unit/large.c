@@ -188,6 +188,31 @@ static void large_freed_mapping_is_kept_for_the_next(void **state) {
     options.purge_ms = 1000;
 }
 
+static void large_growing_block_takes_a_kept_mapping_and_leaves_its_own(void **state) {
+    (void)state;
+    options.purge_ms = UINT32_MAX;
+    purge_all(0);
+    char *p = new_block(30 * MIB, 1), *q = new_block(9 * MIB, 1), *r = new_block(12 * MIB, 1);
+    mark(q, 9 * MIB);
+    large_free(p);
+    large_free(r); /* too small for that */
+    assert_true(large_release_cached(true) == 0);
+    size_t calls = os_memory_counters().calls;
+    assert_ptr_equal(large_resize(q, 10 * MIB), p);
+    assert_marked(p, 9 * MIB);
+    assert_int_equal(large_usable(p), 10 * MIB);
+    assert_int_equal(page_map_find(q)->owner, OWNER_WAS_LARGE);
+    assert_in_range(large_kept_bytes(), 21 * MIB, 22 * MIB);
+    assert_ptr_equal(large_resize(p, 25 * MIB), p);
+    assert_marked(p, 9 * MIB);
+    assert_int_equal(os_memory_counters().calls, calls);
+    /* Its own is kept since now, not for as long as the one it took was. */
+    assert_in_range(large_release_cached(true), 12 * MIB, 13 * MIB);
+    assert_in_range(large_release_cached(true), 9 * MIB, 10 * MIB);
+    large_free(p);
+    options.purge_ms = 1000;
+}
+
 /* ---- wrong frees ---- */
 
 static void free_twice(void *argument) {
@@ -220,6 +245,7 @@ int main(void) {
         cmocka_unit_test(large_direct_block_moves_its_pages_when_it_is_hemmed_in),
         cmocka_unit_test(large_growing_block_has_room),
         cmocka_unit_test(large_freed_mapping_is_kept_for_the_next),
+        cmocka_unit_test(large_growing_block_takes_a_kept_mapping_and_leaves_its_own),
         cmocka_unit_test(large_free_stops_at_wrong_pointers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
