@@ -96,7 +96,8 @@ static struct large *take_kept(size_t n, size_t alignment, size_t least_room, si
     lock_take(&span_lock, RANK_SPAN);
     for (struct large *l = kept; l != NULL; l = l->next) {
         size_t room = mapping_room(&l->map), difference = room > n ? room - n : n - room;
-        if (difference >= least || room < least_room || room > most || ((uintptr_t)l->map.base & (alignment - 1)) != 0) continue;
+        if (difference >= least || room < least_room || room > most) continue;
+        if (((uintptr_t)l->map.base & (alignment - 1)) != 0) continue;
         best = l;
         least = difference;
     }

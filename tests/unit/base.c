@@ -28,7 +28,8 @@ static void size_class_bytes_grow_in_multiples_of_a_grain(void **state) {
     assert_int_equal(size_class_bytes(CLASS_COUNT - 1), CELL_MAX);
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         assert_int_equal(size_class_bytes(class) % GRAIN_BYTES, 0);
-        assert_in_range(size_class_bytes_at_most(class), size_class_bytes(class), max_size(LINEAR_MAX, 2 * size_class_bytes(class)));
+        size_t most = max_size(LINEAR_MAX, 2 * size_class_bytes(class));
+        assert_in_range(size_class_bytes_at_most(class), size_class_bytes(class), most);
         assert_true(class == 0 || size_class_bytes(class) > size_class_bytes(class - 1));
         assert_int_equal(size_class_of(size_class_bytes(class)), class);
     }
