@@ -4,7 +4,7 @@
 
 enum {
     POOL_BATCH = 8,
-    LONG_BYTES = 512 * 1024, /* of cells, */
+    LONG_BYTES = 512 * 1024,             /* of cells, */
     MESSAGE_BYTES_MIN = LONG_BYTES / 64, /* or 1,920 of them */
 };
 

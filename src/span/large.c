@@ -89,17 +89,17 @@ static void move_record(struct large *l, const struct mapping *to, size_t bytes)
 
 /* ---- direct blocks ---- */
 
-/* The kept mapping whose size is nearest to n bytes, and from `least_room` to `most`, taken from the list. */
-static struct large *take_kept(size_t n, size_t alignment, size_t least_room, size_t most) {
+/* The kept mapping whose size is nearest to n bytes, and from `least` to `most`, taken from the list. */
+static struct large *take_kept(size_t n, size_t alignment, size_t least, size_t most) {
     struct large *best = NULL;
-    size_t least = SIZE_MAX;
+    size_t nearest = SIZE_MAX;
     lock_take(&span_lock, RANK_SPAN);
     for (struct large *l = kept; l != NULL; l = l->next) {
         size_t room = mapping_room(&l->map), difference = room > n ? room - n : n - room;
-        if (difference >= least || room < least_room || room > most) continue;
+        if (difference >= nearest || room < least || room > most) continue;
         if (((uintptr_t)l->map.base & (alignment - 1)) != 0) continue;
         best = l;
-        least = difference;
+        nearest = difference;
     }
     if (best != NULL) {
         unlink_locked(&kept, best);
@@ -142,7 +142,6 @@ static void *direct_alloc(size_t bytes, size_t room, size_t alignment, bool *is_
     l->base = l->map.base;
     l->bytes = bytes;
     l->units = 0;
-    l->is_aged = false;
     add_live(l);
     return l->base;
 }
@@ -215,6 +214,7 @@ static void free_direct(struct large *l) {
     if (purge_is_excess(bytes / UNIT_BYTES) || (span_is_scarce() && large_kept_bytes() > SCARCE_KEPT_MAX)) {
         release_record(l);
     } else {
+        l->is_aged = false;
         lock_take(&span_lock, RANK_SPAN);
         push_locked(&kept, l);
         relaxed_store(&kept_bytes, kept_bytes + bytes);
@@ -317,7 +317,6 @@ static bool exchange_for_kept(struct large *l, size_t bytes, size_t wanted) {
     move_record(l, &k->map, bytes);
     purge_note_taken(0);
     k->map = old;
-    k->is_aged = false;
     free_direct(k);
     return true;
 }

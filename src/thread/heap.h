@@ -111,8 +111,8 @@ static ALWAYS_INLINE void heap_release(struct heap *h) {
 #endif
 }
 
-/* Puts a cell of this heap's own lane, whose mark is `from`, into its magazine; false, and nothing is changed, when p is no
- * such cell, or the magazine is full, or the run index has another unit in that place. The checks are free.h's. */
+/* Puts a cell of this heap's own lane, whose mark is `from`, into its magazine. False, and nothing is changed, when p is
+ * no such cell, or the magazine is full, or the run index has another unit in that place. The checks are free.h's. */
 static ALWAYS_INLINE bool heap_push(struct heap *h, void *p, enum cell_state from) {
     uintptr_t unit = (uintptr_t)p >> UNIT_SHIFT;
     size_t slot = index_slot(unit);
