@@ -334,6 +334,27 @@ static void outgoing_messages_arrive(void **state) {
     }
 }
 
+/* The thread's own inbox has a cell twice, as when two threads free it at the same moment; or one that is live. */
+static void take_in_wrong_cell(void *is_twice) {
+    static struct message m;
+    void *p = allocate(48);
+    struct lane *lane = heap_of_thread()->lane;
+    unsigned class;
+    m.cell[m.count++] = p;
+    if (*(bool *)is_twice) {
+        m.cell[m.count++] = p;
+        mark_set(lane_resolve(lane, p, &class).mark, CELL_RETURNING);
+    }
+    inbox_push(&lane->inbox, &m);
+    for (size_t i = 0; i < HELD; i++) held[i] = allocate(48);
+}
+
+static void heap_refill_stops_at_wrong_cells_of_the_inbox(void **state) {
+    (void)state;
+    for (int is_twice = 0; is_twice < 2; is_twice++)
+        assert_true(is_stopped(take_in_wrong_cell, &(bool){is_twice != 0}, "(a 48-byte cell)"));
+}
+
 /* ---- lanes ---- */
 
 static void *note_lane(void *place) {
@@ -372,6 +393,7 @@ int main(void) {
         cmocka_unit_test(heap_thread_exit_of_a_thread_without_a_heap_makes_none),
         cmocka_unit_test(heap_hands_out_in_address_order_unless_shuffled),
         cmocka_unit_test(outgoing_messages_arrive),
+        cmocka_unit_test(heap_refill_stops_at_wrong_cells_of_the_inbox),
         cmocka_unit_test(registry_spreads_threads_over_lanes),
         cmocka_unit_test(magazine_grows_within_the_bound_of_its_class),
         cmocka_unit_test(magazine_grows_within_cache_kib),
