@@ -107,9 +107,22 @@ struct chunk *chunk_find(const void *address) {
 
 /* ---- making ---- */
 
+/* What the clock of a new record starts from, so that no zone's clock is ever again what another's at the same address was,
+ * by which a thread knows its part of a SHARED zone: the highest of all records that were destroyed. Atomic; the lock of the
+ * spans orders two uses of one address. */
+static uint64_t clock_floor;
+
 static void init(struct chunk *c, char *base, size_t bytes, enum chunk_kind kind, unsigned class, bool is_zero) {
     *c = (struct chunk){.base = base, .end = base + bytes, .top = base, .kind = (uint8_t)kind, .class = (uint8_t)class};
+    c->clock = relaxed_load(&clock_floor);
     c->zero_from = is_zero ? base : c->end;
+}
+
+/* The record is given up. */
+static void retire_clock(const struct chunk *c) {
+    uint64_t floor = relaxed_load(&clock_floor);
+    while (floor < c->clock &&
+           !__atomic_compare_exchange_n(&clock_floor, &floor, c->clock, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }
 
 /* A new unit of pieces, not yet known to the depot. */
@@ -133,6 +146,7 @@ static struct unit *make_unit(unsigned class) {
 }
 
 static void destroy_unit(struct unit *u) {
+    for (unsigned i = 0; i < pieces_of(u->class); i++) retire_clock(&u->piece[i]);
     retract(u->base, UNIT_BYTES, OWNER_FREE);
     span_free(u->base, 1);
     meta_free(u, sizeof *u + pieces_of(u->class) * sizeof(struct chunk));
@@ -184,6 +198,7 @@ struct chunk *chunk_make_mapping(size_t n, size_t alignment, unsigned flags) {
 /* A chunk or object that is no piece. */
 static void destroy_whole(struct chunk *c) {
     tool_allow(c->base, chunk_bytes(c), true);
+    retire_clock(c);
     if (c->kind == CHUNK_MAPPED) {
         struct chunk_mapped *m = (struct chunk_mapped *)c;
         retract(c->base, chunk_bytes(c), OWNER_NONE);

@@ -108,6 +108,28 @@ static void the_limit_of_a_shared_zone_is_for_all_threads(void **state) {
     close_zone(z);
 }
 
+/* The memory of a closed zone goes back to the spans, and a zone opened there later counts from where that one ended: the
+ * part that the thread remembers is never taken for one of the new zone. */
+static void a_part_is_not_found_again_in_a_later_zone(void **state) {
+    (void)state;
+    enum { TRIES = 200 };
+    for (int round = 0; round < 20; round++) {
+        huddle_zone_t *z = open_zone(OPTIONS(.flags = HUDDLE_ZONE_SHARED));
+        take(z, 100);
+        const void *address = z;
+        uint64_t opened = ((struct zone *)z)->opened;
+        close_zone(z);
+        depot_age(true);
+        trim();
+        assert_int_equal(statistics().zone_bytes, 0);
+        for (int i = 0; i < TRIES; i++) {
+            z = open_zone(OPTIONS(.flags = HUDDLE_ZONE_SHARED));
+            if (z == address && ((struct zone *)z)->opened >= opened) assert_ptr_equal(huddle_zone_of(take(z, 100)), z);
+            close_zone(z);
+        }
+    }
+}
+
 /* ---- handed over ---- */
 
 static huddle_zone_t *slot[16]; /* atomic */
@@ -268,6 +290,7 @@ int main(void) {
         cmocka_unit_test(threads_of_a_shared_zone_get_blocks_of_their_own),
         cmocka_unit_test(what_makes_no_sense_in_a_shared_zone_is_refused),
         cmocka_unit_test(the_limit_of_a_shared_zone_is_for_all_threads),
+        cmocka_unit_test(a_part_is_not_found_again_in_a_later_zone),
         cmocka_unit_test(zones_are_used_and_closed_by_other_threads),
         cmocka_unit_test(threads_that_end_leave_nothing),
         cmocka_unit_test(a_handler_has_zones_of_its_own),
