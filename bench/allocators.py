@@ -67,7 +67,8 @@ def version(name, library):
     found = subprocess.run(["dpkg-query", "-S", os.path.realpath(library)], capture_output=True, check=False, text=True)
     package = found.stdout.partition(": ")[0]
     if package:
-        return subprocess.run(["dpkg-query", "-W", package], capture_output=True, check=True, text=True).stdout.replace("\t", " ").strip()
+        known = subprocess.run(["dpkg-query", "-W", package], capture_output=True, check=True, text=True)
+        return known.stdout.replace("\t", " ").strip()
     return os.path.basename(os.path.realpath(library))
 
 
@@ -77,7 +78,7 @@ def about(script):
     compiler = subprocess.run(["cc", "--version"], capture_output=True, check=True, text=True).stdout.splitlines()[0]
     commit = subprocess.run(["git", "describe", "--always", "--dirty", "--exclude=*"], cwd=ROOT,
                             capture_output=True, check=False, text=True).stdout.strip()
-    words = [re.sub(r"^([^=/]*=)?.*/", r"\1", word) for word in sys.argv[1:]]
+    words = [",".join(re.sub(r"^([^=/]*=)?.*/", r"\1", part) for part in word.split(",")) for word in sys.argv[1:]]
     yield f"command: {shlex.join([script] + words)}"
     yield f"CPU: {cpu[1] if cpu else platform.machine()}, {os.cpu_count()} of them"
     yield f"kernel: {platform.system()} {re.match(r'[0-9.]+', platform.release())[0]}, {' '.join(platform.libc_ver())}"
